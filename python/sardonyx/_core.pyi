@@ -1,0 +1,125 @@
+"""The compiled core: documents, the subscription index and its matchers.
+
+Private: use `sardonyx.Broker`, `sardonyx.Document` and friends. Errors are raised as the classes of
+`sardonyx.errors`. All methods release the GIL while they work and may be called from several threads.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypedDict, final
+
+__version__: str
+
+Matcher = Literal["inverted", "naive"]
+
+class ErrorFields(TypedDict):
+    """What every error of the core says; the keyword arguments of the classes in `sardonyx.errors`."""
+
+    kind: str
+    message: str
+    line: int | None
+    column: int | None
+    offset: int | None
+
+class MatchedNode(TypedDict):
+    """A node that a filter selected: XPath location, line of its start (from 1), string-value."""
+
+    path: str
+    line: int
+    value: str
+
+@final
+class Document:
+    """A parsed document, read-only."""
+
+    @staticmethod
+    def parse(payload: bytes | str, limits: Mapping[str, int | str] | None = None) -> Document:
+        """Parse; raises `NotWellFormedError`, `EncodingError` or `LimitError`."""
+    @property
+    def node_count(self) -> int: ...
+    @property
+    def memory_bytes(self) -> int: ...
+    def canonical(self) -> bytes:
+        """The first canonical form of the W3C test suite (sorted attributes, no DOCTYPE, escaped text)."""
+    def serialize(self) -> str:
+        """XML text of the document, for showing it."""
+    def evaluate(
+        self,
+        expression: str,
+        namespaces: Mapping[str, str] | None = None,
+        ignore_namespaces: bool = False,
+        cost_limit: int | None = None,
+    ) -> bool | float | str | list[MatchedNode]:
+        """The value of an XPath 1.0 expression with the document node as context."""
+
+@final
+class Index:
+    """A population of subscriptions; immutable generations behind a mutable handle."""
+
+    def __new__(cls, limits: Mapping[str, int | str] | None = None, cost_limit: int | None = None) -> Index: ...
+    @property
+    def generation(self) -> int: ...
+    def __len__(self) -> int:
+        """Number of live subscriptions."""
+    def __contains__(self, subscription_id: str) -> bool: ...
+    def register(self, table: Any) -> list[tuple[int, str, ErrorFields]]:
+        """Register a batch as one generation; an id already there is replaced.
+
+        `table`: anything with `__arrow_c_stream__` or `__arrow_c_array__` (record batch): columns `subscription_id`,
+        `query` (strings), optional `namespaces` (string: JSON object prefix -> URI), `ignore_namespaces` (bool),
+        `stream` (string; null: every stream). Returns the refused rows as (row, subscription_id, error fields);
+        the others are registered. Of several rows with one id the last wins.
+        """
+    def unregister(self, subscription_ids: Sequence[str]) -> list[str]:
+        """Remove subscriptions as one generation; returns the ids that were not there."""
+    def get(self, subscription_id: str) -> dict[str, Any] | None:
+        """The subscription's `query` as canonical text, `ignore_namespaces` and `stream`."""
+    def ids(self) -> Any:
+        """Arrow array (capsule interface) of the live subscription ids."""
+    def compact(self) -> None:
+        """Merge segments and drop tombstones; matching goes on meanwhile."""
+    def match(self, payload: bytes | str, stream: str | None = None, matcher: Matcher = "inverted") -> list[str]:
+        """Ids of the satisfied subscriptions, sorted by registration order."""
+    def match_nodes(
+        self, payload: bytes | str, stream: str | None = None, matcher: Matcher = "inverted", node_limit: int = 1000
+    ) -> list[tuple[str, list[MatchedNode]]]:
+        """As `match`, with the nodes that each selected (empty for expressions that are not node-sets)."""
+    def match_batch(
+        self, payloads: Any, streams: Any | None = None, threads: int = 1, matcher: Matcher = "inverted"
+    ) -> tuple[Any, Any]:
+        """Match an Arrow array of binary or string documents.
+
+        Returns two Arrow record batches (capsule interface). Matches: `document` (uint32, row), `subscription_id`
+        (dictionary<uint32, string>), ordered by row. Errors: `document`, `kind`, `message`, `line`, `column`,
+        `offset` (uint64, nullable). A null payload is an error of kind `missing_payload`.
+        """
+    def explain(self, subscription_id: str, payload: bytes | str, stream: str | None = None) -> dict[str, Any]:
+        """Why a document does or does not satisfy a subscription.
+
+        Keys: `matched` (bool), `query` (str), `access` (list of str: the access predicates that lead to it),
+        `candidate` (bool: whether one of them held), `stream_matched` (bool), `clauses`: list of dicts with `clause`
+        (text), `held` (bool), `depth` (nesting), `nodes` (list of MatchedNode, at most 5), `reason` (str).
+        """
+    def save(self, path: str) -> str:
+        """Write the current generation to one file (atomically); returns its content hash (hex)."""
+    @staticmethod
+    def load(path: str, verify: bool = True, cost_limit: int | None = None,
+             limits: Mapping[str, int | str] | None = None) -> Index:
+        """Open a saved index by memory map; raises `IndexFormatError` if it is foreign, truncated or damaged."""
+    def stats(self) -> dict[str, int]:
+        """Counters and sizes: `subscriptions`, `rows`, `signatures`, `segments`, `tombstones`, `generation`,
+        `index_bytes`, `cache_bytes`, `path_states`, `path_cache_clears`, `documents`, ..."""
+
+def check(
+    query: str, namespaces: Mapping[str, str] | None = None, ignore_namespaces: bool = False
+) -> str:
+    """Parse a filter; returns its canonical text, raises `SubscriptionError`."""
+
+@final
+class Splitter:
+    """Splits a large XML file into record documents, in flat memory."""
+
+    def __new__(cls, path: str, record: str, start: int = 0, end: int | None = None, batch_bytes: int = 4194304,
+                limits: Mapping[str, int | str] | None = None) -> Splitter: ...
+    def __iter__(self) -> Splitter: ...
+    def __next__(self) -> Any:
+        """The next Arrow record batch: `record` (uint64, number from 0), `offset` (uint64), `payload` (binary)."""

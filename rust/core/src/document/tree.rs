@@ -1,0 +1,426 @@
+//! The flat document tree.
+//!
+//! One array of fixed-size nodes in pre-order; all text content lies in one string in document order, so that the
+//! string-value of an element is a slice of it (attribute values, comments and processing instructions lie in a
+//! second string, since they are not part of any element's string-value).
+
+use hashbrown::HashMap;
+
+/// A node's pre-order number; the document node is 0.
+pub type NodeId = u32;
+
+/// What a node is (XPath 1.0 §5; namespace nodes are not stored, see [`Document::scope`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum NodeKind {
+    /// The document node.
+    Root,
+    /// An element.
+    Element,
+    /// An attribute (never a namespace declaration).
+    Attribute,
+    /// A maximal run of character data, never empty.
+    Text,
+    /// A comment.
+    Comment,
+    /// A processing instruction; its name is its target.
+    ProcessingInstruction,
+}
+
+/// One node, 32 bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Node {
+    /// Parent; the document node is its own parent.
+    pub parent: NodeId,
+    /// Largest id inside this node's subtree, attributes included (itself if empty).
+    pub last: NodeId,
+    /// Index into [`Document::names`]; 0 (the empty name) for nodes without a name.
+    pub name: u32,
+    /// Start of the string-value, in the text string (root, element, text) or the value string (others).
+    pub start: u32,
+    /// End of the string-value.
+    pub end: u32,
+    /// Byte offset in the decoded input where the node's markup or text starts.
+    pub offset: u32,
+    /// Namespace scope of an element: index into the scopes; its parent element's for other nodes.
+    pub scope: u32,
+    /// Depth; the document node has 0.
+    pub depth: u16,
+    /// Kind.
+    pub kind: NodeKind,
+    /// Whether a DTD declared this attribute to be of type ID.
+    pub is_id: bool,
+}
+
+/// A qualified name as it occurs in the document.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Name {
+    /// Prefix as written, empty if none.
+    pub prefix: Box<str>,
+    /// Local part.
+    pub local: Box<str>,
+    /// Namespace URI, empty if in no namespace.
+    pub uri: Box<str>,
+}
+
+impl Name {
+    /// The name as written: `prefix:local` or `local`.
+    pub fn qualified(&self) -> String {
+        if self.prefix.is_empty() { self.local.to_string() } else { format!("{}:{}", self.prefix, self.local) }
+    }
+}
+
+/// One namespace declaration, linked to the ones it shadows or adds to.
+#[derive(Clone, Debug)]
+pub struct Scope {
+    /// The scope this one extends (index), `u32::MAX` for the outermost.
+    pub parent: u32,
+    /// Declared prefix, empty for the default namespace.
+    pub prefix: Box<str>,
+    /// Declared URI, empty when the default namespace is switched off.
+    pub uri: Box<str>,
+}
+
+/// The scope that holds only the predeclared `xml` prefix.
+pub const XML_SCOPE: u32 = 0;
+/// URI bound to the prefix `xml`.
+pub const XML_URI: &str = "http://www.w3.org/XML/1998/namespace";
+/// URI bound to the prefix `xmlns`.
+pub const XMLNS_URI: &str = "http://www.w3.org/2000/xmlns/";
+
+/// A parsed document: flat, owned and read-only.
+#[derive(Debug)]
+pub struct Document {
+    nodes: Vec<Node>,
+    names: Vec<Name>,
+    scopes: Vec<Scope>,
+    text: String,
+    values: String,
+}
+
+impl Document {
+    /// All nodes in document order.
+    #[inline]
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// One node.
+    #[inline]
+    pub fn node(&self, id: NodeId) -> &Node {
+        &self.nodes[id as usize]
+    }
+
+    /// Number of nodes, the document node included.
+    #[allow(clippy::len_without_is_empty)] // never empty: the document node is always there
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// The distinct names of the document; number 0 is the empty name.
+    pub fn names(&self) -> &[Name] {
+        &self.names
+    }
+
+    /// The name of a node, the empty name if it has none.
+    pub fn name(&self, id: NodeId) -> &Name {
+        &self.names[self.node(id).name as usize]
+    }
+
+    /// The string-value of a node (XPath 1.0 §5), without copying.
+    #[inline]
+    pub fn string_value(&self, id: NodeId) -> &str {
+        let node = self.node(id);
+        let source = match node.kind {
+            NodeKind::Root | NodeKind::Element | NodeKind::Text => &self.text,
+            NodeKind::Attribute | NodeKind::Comment | NodeKind::ProcessingInstruction => &self.values,
+        };
+        &source[node.start as usize..node.end as usize]
+    }
+
+    /// The namespace declarations in scope at a node, nearest first; shadowed ones come again further out.
+    pub fn scopes(&self, id: NodeId) -> impl Iterator<Item = &Scope> {
+        let mut at = self.node(id).scope;
+        std::iter::from_fn(move || {
+            let scope = self.scopes.get(at as usize)?;
+            at = scope.parent;
+            Some(scope)
+        })
+    }
+
+    /// The namespaces in scope at a node as `(prefix, uri)`, sorted by prefix, `xml` included.
+    pub fn namespaces(&self, id: NodeId) -> Vec<(&str, &str)> {
+        let mut found: Vec<(&str, &str)> = Vec::new();
+        for scope in self.scopes(id) {
+            if !found.iter().any(|(prefix, _)| *prefix == &*scope.prefix) {
+                found.push((&scope.prefix, &scope.uri));
+            }
+        }
+        found.retain(|(_, uri)| !uri.is_empty());
+        found.sort_unstable();
+        found
+    }
+
+    /// Children of a node (attributes are not children), in document order.
+    pub fn children(&self, id: NodeId) -> impl Iterator<Item = NodeId> {
+        let last = self.node(id).last;
+        let mut next = id + 1;
+        std::iter::from_fn(move || {
+            while next <= last {
+                let at = next;
+                next = self.node(at).last + 1;
+                if self.node(at).kind != NodeKind::Attribute {
+                    return Some(at);
+                }
+            }
+            None
+        })
+    }
+
+    /// Attributes of a node in the order written (defaulted ones last).
+    pub fn attributes(&self, id: NodeId) -> impl Iterator<Item = NodeId> {
+        let last = self.node(id).last;
+        (id + 1..=last).take_while(move |at| self.node(*at).kind == NodeKind::Attribute)
+    }
+
+    /// The document element.
+    pub fn root_element(&self) -> NodeId {
+        self.children(0).find(|id| self.node(*id).kind == NodeKind::Element).unwrap_or(0)
+    }
+
+    /// Bytes that the tree holds in memory.
+    pub fn memory_bytes(&self) -> usize {
+        self.nodes.capacity() * size_of::<Node>() + self.text.capacity() + self.values.capacity()
+    }
+}
+
+/// Builds a [`Document`] from events in document order.
+///
+/// Names arrive resolved; well-formedness is the reader's duty. Consecutive text is merged, empty text makes no node.
+#[derive(Debug)]
+pub struct TreeBuilder {
+    document: Document,
+    open: Vec<NodeId>,
+    name_ids: HashMap<Name, u32, foldhash::fast::FixedState>,
+    text_open: bool,
+}
+
+impl Default for TreeBuilder {
+    fn default() -> Self {
+        Self::new(0)
+    }
+}
+
+impl TreeBuilder {
+    /// A builder for an input of about `input_bytes` bytes.
+    pub fn new(input_bytes: usize) -> Self {
+        let empty = Name { prefix: "".into(), local: "".into(), uri: "".into() };
+        let mut nodes = Vec::with_capacity(input_bytes / 24 + 8);
+        nodes.push(Node {
+            parent: 0,
+            last: 0,
+            name: 0,
+            start: 0,
+            end: 0,
+            offset: 0,
+            scope: XML_SCOPE,
+            depth: 0,
+            kind: NodeKind::Root,
+            is_id: false,
+        });
+        TreeBuilder {
+            document: Document {
+                nodes,
+                names: vec![empty],
+                scopes: vec![Scope { parent: u32::MAX, prefix: "xml".into(), uri: XML_URI.into() }],
+                text: String::with_capacity(input_bytes / 2),
+                values: String::with_capacity(input_bytes / 4),
+            },
+            open: vec![0],
+            name_ids: HashMap::default(),
+            text_open: false,
+        }
+    }
+
+    /// The number of a name, adding it if new.
+    pub fn intern(&mut self, prefix: &str, local: &str, uri: &str) -> u32 {
+        let name = Name { prefix: prefix.into(), local: local.into(), uri: uri.into() };
+        if let Some(id) = self.name_ids.get(&name) {
+            return *id;
+        }
+        let id = self.document.names.len() as u32;
+        self.document.names.push(name.clone());
+        self.name_ids.insert(name, id);
+        id
+    }
+
+    /// The names so far.
+    pub fn names(&self) -> &[Name] {
+        &self.document.names
+    }
+
+    /// The namespace scope of the innermost open element.
+    pub fn scope(&self) -> u32 {
+        self.document.nodes[self.current() as usize].scope
+    }
+
+    /// Adds a declaration on top of `parent`; returns the new scope, to be given to [`Self::start_element`].
+    pub fn declare(&mut self, parent: u32, prefix: &str, uri: &str) -> u32 {
+        self.document.scopes.push(Scope { parent, prefix: prefix.into(), uri: uri.into() });
+        (self.document.scopes.len() - 1) as u32
+    }
+
+    /// The URI bound to a prefix in a scope; `None` if unbound (an undeclared default namespace is `Some("")`).
+    pub fn resolve(&self, scope: u32, prefix: &str) -> Option<&str> {
+        let mut at = scope;
+        while let Some(found) = self.document.scopes.get(at as usize) {
+            if &*found.prefix == prefix {
+                return if found.uri.is_empty() && !prefix.is_empty() { None } else { Some(&found.uri) };
+            }
+            at = found.parent;
+        }
+        if prefix.is_empty() { Some("") } else { None }
+    }
+
+    /// Depth of the innermost open node (the document node: 0).
+    pub fn depth(&self) -> usize {
+        self.open.len() - 1
+    }
+
+    /// Number of nodes so far.
+    pub fn node_count(&self) -> usize {
+        self.document.nodes.len()
+    }
+
+    fn current(&self) -> NodeId {
+        self.open[self.open.len() - 1]
+    }
+
+    fn push(&mut self, kind: NodeKind, name: u32, scope: u32, start: usize, end: usize, offset: usize) -> NodeId {
+        let id = self.document.nodes.len() as NodeId;
+        self.document.nodes.push(Node {
+            parent: self.current(),
+            last: id,
+            name,
+            start: start as u32,
+            end: end as u32,
+            offset: offset as u32,
+            scope,
+            depth: self.open.len() as u16,
+            kind,
+            is_id: false,
+        });
+        id
+    }
+
+    /// Opens an element; its attributes must follow at once.
+    pub fn start_element(&mut self, name: u32, scope: u32, offset: usize) -> NodeId {
+        self.text_open = false;
+        let start = self.document.text.len();
+        let id = self.push(NodeKind::Element, name, scope, start, start, offset);
+        self.open.push(id);
+        id
+    }
+
+    /// Adds an attribute to the element just opened.
+    pub fn attribute(&mut self, name: u32, value: &str, is_id: bool, offset: usize) -> NodeId {
+        let start = self.document.values.len();
+        self.document.values.push_str(value);
+        let end = self.document.values.len();
+        let scope = self.scope();
+        let id = self.push(NodeKind::Attribute, name, scope, start, end, offset);
+        self.document.nodes[id as usize].is_id = is_id;
+        id
+    }
+
+    /// Closes the innermost element.
+    pub fn end_element(&mut self) {
+        self.text_open = false;
+        if let Some(id) = self.open.pop() {
+            self.close(id);
+        }
+    }
+
+    fn close(&mut self, id: NodeId) {
+        let last = (self.document.nodes.len() - 1) as NodeId;
+        let end = self.document.text.len() as u32;
+        let node = &mut self.document.nodes[id as usize];
+        node.last = last;
+        node.end = end;
+    }
+
+    /// Adds character data; runs next to each other become one text node.
+    pub fn text(&mut self, value: &str, offset: usize) {
+        if value.is_empty() {
+            return;
+        }
+        let start = self.document.text.len();
+        self.document.text.push_str(value);
+        let end = self.document.text.len();
+        if self.text_open {
+            let last = self.document.nodes.len() - 1;
+            self.document.nodes[last].end = end as u32;
+        } else {
+            let scope = self.scope();
+            self.push(NodeKind::Text, 0, scope, start, end, offset);
+            self.text_open = true;
+        }
+    }
+
+    /// Adds a comment.
+    pub fn comment(&mut self, value: &str, offset: usize) {
+        self.leaf(NodeKind::Comment, 0, value, offset);
+    }
+
+    /// Adds a processing instruction; `target` is an interned name without prefix or URI.
+    pub fn processing_instruction(&mut self, target: u32, value: &str, offset: usize) {
+        self.leaf(NodeKind::ProcessingInstruction, target, value, offset);
+    }
+
+    fn leaf(&mut self, kind: NodeKind, name: u32, value: &str, offset: usize) {
+        self.text_open = false;
+        let start = self.document.values.len();
+        self.document.values.push_str(value);
+        let end = self.document.values.len();
+        let scope = self.scope();
+        self.push(kind, name, scope, start, end, offset);
+    }
+
+    /// Ends the document.
+    pub fn finish(mut self) -> Document {
+        while let Some(id) = self.open.pop() {
+            self.close(id);
+        }
+        self.document
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn string_values_are_slices_in_document_order() {
+        let mut builder = TreeBuilder::default();
+        let scope = builder.scope();
+        let (a, b, k) = (builder.intern("", "a", ""), builder.intern("", "b", ""), builder.intern("", "k", ""));
+        builder.start_element(a, scope, 0);
+        builder.attribute(k, "1", false, 3);
+        builder.text("x", 5);
+        builder.start_element(b, scope, 6);
+        builder.text("y", 9);
+        builder.text("z", 10);
+        builder.end_element();
+        builder.comment("no", 14);
+        builder.text("w", 20);
+        builder.end_element();
+        let document = builder.finish();
+        assert_eq!(document.string_value(0), "xyzw");
+        assert_eq!(document.string_value(1), "xyzw");
+        assert_eq!(document.string_value(2), "1");
+        assert_eq!(document.string_value(4), "yz");
+        assert_eq!(document.children(1).collect::<Vec<_>>(), [3, 4, 6, 7]);
+        assert_eq!(document.attributes(1).collect::<Vec<_>>(), [2]);
+        assert_eq!(document.node(1).last, 7);
+    }
+}

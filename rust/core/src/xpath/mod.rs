@@ -1,0 +1,4 @@
+//! XPath 1.0: parser, static semantics and the exact evaluator.
+
+pub mod ast;
+pub mod symbols;

@@ -1,0 +1,153 @@
+//! Name tests as numbers.
+//!
+//! A subscription population has one table of [`NameTest`]s; expressions carry their numbers ([`Symbol`]). A document
+//! has its own distinct names; [`DocumentSymbols`] says, once per document, which tests each of its names passes.
+
+use crate::document::Document;
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+
+/// The number of a name test in a population's table.
+pub type Symbol = u32;
+
+/// No such symbol: the document's name occurs in no subscription.
+pub const NO_SYMBOL: Symbol = u32::MAX;
+
+/// A test on an expanded name (XPath 1.0 §2.3), or its namespace-blind extension.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum NameTest<'a> {
+    /// `prefix:local` or `local`: namespace URI (empty for none) and local part.
+    Expanded(&'a str, &'a str),
+    /// A local part in any namespace (subscriptions with `ignore_namespaces`).
+    Local(&'a str),
+    /// `prefix:*`: any local part in this namespace.
+    Namespace(&'a str),
+}
+
+impl NameTest<'_> {
+    /// Kind number for hashing and storage: 0 expanded, 1 local, 2 namespace.
+    pub fn kind(&self) -> u8 {
+        match self {
+            NameTest::Expanded(..) => 0,
+            NameTest::Local(_) => 1,
+            NameTest::Namespace(_) => 2,
+        }
+    }
+}
+
+/// Something that numbers name tests.
+pub trait SymbolTable {
+    /// The number of a test, adding it if new.
+    fn intern(&mut self, test: NameTest<'_>) -> Symbol;
+    /// The test behind a number.
+    fn resolve(&self, symbol: Symbol) -> NameTest<'_>;
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct OwnedTest {
+    kind: u8,
+    uri: Box<str>,
+    local: Box<str>,
+}
+
+impl OwnedTest {
+    fn borrow(&self) -> NameTest<'_> {
+        match self.kind {
+            0 => NameTest::Expanded(&self.uri, &self.local),
+            1 => NameTest::Local(&self.local),
+            _ => NameTest::Namespace(&self.uri),
+        }
+    }
+}
+
+/// The symbol table used while subscriptions are parsed.
+#[derive(Clone, Debug, Default)]
+pub struct Symbols {
+    tests: Vec<OwnedTest>,
+    numbers: HashMap<OwnedTest, Symbol, FixedState>,
+}
+
+impl Symbols {
+    /// Number of distinct tests.
+    pub fn len(&self) -> usize {
+        self.tests.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.tests.is_empty()
+    }
+
+    /// The number of a test, if it is in the table.
+    pub fn find(&self, test: NameTest<'_>) -> Option<Symbol> {
+        let (uri, local) = parts(test);
+        let key = OwnedTest { kind: test.kind(), uri: uri.into(), local: local.into() };
+        self.numbers.get(&key).copied()
+    }
+}
+
+/// URI and local part of a test; the part it does not look at is empty.
+pub fn parts<'a>(test: NameTest<'a>) -> (&'a str, &'a str) {
+    match test {
+        NameTest::Expanded(uri, local) => (uri, local),
+        NameTest::Local(local) => ("", local),
+        NameTest::Namespace(uri) => (uri, ""),
+    }
+}
+
+impl SymbolTable for Symbols {
+    fn intern(&mut self, test: NameTest<'_>) -> Symbol {
+        let (uri, local) = parts(test);
+        let key = OwnedTest { kind: test.kind(), uri: uri.into(), local: local.into() };
+        if let Some(symbol) = self.numbers.get(&key) {
+            return *symbol;
+        }
+        let symbol = self.tests.len() as Symbol;
+        self.tests.push(key.clone());
+        self.numbers.insert(key, symbol);
+        symbol
+    }
+
+    fn resolve(&self, symbol: Symbol) -> NameTest<'_> {
+        self.tests[symbol as usize].borrow()
+    }
+}
+
+/// For each name of one document (by its number in [`Document::names`]), the tests of one population that it passes.
+#[derive(Clone, Debug, Default)]
+pub struct DocumentSymbols {
+    /// Number of the [`NameTest::Expanded`] test, or [`NO_SYMBOL`].
+    pub expanded: Vec<Symbol>,
+    /// Number of the [`NameTest::Local`] test, or [`NO_SYMBOL`].
+    pub local: Vec<Symbol>,
+    /// Number of the [`NameTest::Namespace`] test, or [`NO_SYMBOL`].
+    pub namespace: Vec<Symbol>,
+}
+
+impl DocumentSymbols {
+    /// Looks up every name of a document with `find`.
+    pub fn new(document: &Document, find: impl Fn(NameTest<'_>) -> Option<Symbol>) -> Self {
+        let mut symbols = DocumentSymbols::default();
+        symbols.fill(document, find);
+        symbols
+    }
+
+    /// As [`Self::new`], reusing the memory of an earlier document.
+    pub fn fill(&mut self, document: &Document, find: impl Fn(NameTest<'_>) -> Option<Symbol>) {
+        self.expanded.clear();
+        self.local.clear();
+        self.namespace.clear();
+        for name in document.names() {
+            self.expanded.push(find(NameTest::Expanded(&name.uri, &name.local)).unwrap_or(NO_SYMBOL));
+            self.local.push(find(NameTest::Local(&name.local)).unwrap_or(NO_SYMBOL));
+            self.namespace.push(find(NameTest::Namespace(&name.uri)).unwrap_or(NO_SYMBOL));
+        }
+    }
+
+    /// Whether the document name number `name` passes the test `symbol`.
+    #[inline]
+    pub fn passes(&self, name: u32, symbol: Symbol) -> bool {
+        let name = name as usize;
+        self.expanded[name] == symbol || self.local[name] == symbol || self.namespace[name] == symbol
+    }
+}

@@ -1,0 +1,1 @@
+//! The Python border of Sardonyx.
