@@ -1,4 +1,8 @@
 //! XPath 1.0: parser, static semantics and the exact evaluator.
 
 pub mod ast;
+pub mod error;
+mod lexer;
+pub mod parser;
+pub mod semantics;
 pub mod symbols;

@@ -5,10 +5,14 @@
 
 use crate::document::Document;
 use foldhash::fast::FixedState;
-use hashbrown::HashMap;
+use hashbrown::{Equivalent, HashMap};
+use std::hash::{Hash, Hasher};
 
 /// The number of a name test in a population's table.
 pub type Symbol = u32;
+
+/// The namespace that the prefix `xml` is always bound to.
+pub const XML_URI: &str = "http://www.w3.org/XML/1998/namespace";
 
 /// No such symbol: the document's name occurs in no subscription.
 pub const NO_SYMBOL: Symbol = u32::MAX;
@@ -80,9 +84,26 @@ impl Symbols {
 
     /// The number of a test, if it is in the table.
     pub fn find(&self, test: NameTest<'_>) -> Option<Symbol> {
-        let (uri, local) = parts(test);
-        let key = OwnedTest { kind: test.kind(), uri: uri.into(), local: local.into() };
-        self.numbers.get(&key).copied()
+        self.numbers.get(&Probe(test)).copied()
+    }
+}
+
+/// A borrowed key: looking a test up allocates nothing.
+struct Probe<'a>(NameTest<'a>);
+
+impl Hash for Probe<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        // As the derived hash of `OwnedTest`.
+        let (uri, local) = parts(self.0);
+        self.0.kind().hash(state);
+        uri.hash(state);
+        local.hash(state);
+    }
+}
+
+impl Equivalent<OwnedTest> for Probe<'_> {
+    fn equivalent(&self, key: &OwnedTest) -> bool {
+        self.0 == key.borrow()
     }
 }
 
@@ -97,11 +118,11 @@ pub fn parts<'a>(test: NameTest<'a>) -> (&'a str, &'a str) {
 
 impl SymbolTable for Symbols {
     fn intern(&mut self, test: NameTest<'_>) -> Symbol {
+        if let Some(symbol) = self.find(test) {
+            return symbol;
+        }
         let (uri, local) = parts(test);
         let key = OwnedTest { kind: test.kind(), uri: uri.into(), local: local.into() };
-        if let Some(symbol) = self.numbers.get(&key) {
-            return *symbol;
-        }
         let symbol = self.tests.len() as Symbol;
         self.tests.push(key.clone());
         self.numbers.insert(key, symbol);
