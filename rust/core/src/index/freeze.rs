@@ -11,6 +11,7 @@ use super::segment::{ANY_STREAM, NO_ACCESS, Segment, SignatureRecord, write_symb
 use crate::paths::{TrieBuilder, TrieNode};
 use crate::predicates::{NO_POSTING, ProbeKind, RangeList, Run, flags, hash_slots, probe_key};
 use crate::xpath::ast::{ConstantRef, Query};
+use crate::xpath::semantics::has_positional_predicate;
 use foldhash::fast::FixedState;
 use hashbrown::HashSet;
 
@@ -24,11 +25,13 @@ enum Key {
 
 /// How the rows of one signature are reached.
 struct Plan {
-    choice: u32,
+    choice: u16,
     atoms: Vec<(TrieNode, AtomTest)>,
     exact: bool,
 }
 
+/// Larger expressions go straight to the exact evaluator, which does not recurse over steps.
+const MAX_PLAIN_CELLS: usize = 512;
 /// Rows of one signature looked at to compare the columns' numbers of distinct constants.
 const DISTINCT_SAMPLE: usize = 4096;
 
@@ -62,7 +65,9 @@ impl SegmentBuilder {
                 cells: signature.cells.start,
                 row: row_count,
                 column: columns.len() as u32,
-                choice: plan.choice | signature.slots << 16,
+                choice: plan.choice,
+                plain: u16::from(self.is_plain(number)),
+                slots: signature.slots,
                 root: signature.root,
             });
             let key = |row: BuildRow, atom: &(TrieNode, AtomTest)| self.key(row, atom, &equal_numbers);
@@ -93,6 +98,8 @@ impl SegmentBuilder {
             row: row_count,
             column: columns.len() as u32,
             choice: NO_ACCESS,
+            plain: 0,
+            slots: 0,
             root: 0,
         });
         writer.add(Section::Signatures, &records);
@@ -103,6 +110,8 @@ impl SegmentBuilder {
         writer.add(Section::Symbols, &write_symbols(&self.symbols));
         writer.add(Section::Streams, &write_texts(self.streams.iter().map(|name| &**name)));
         let (bytes, offsets, slots) = self.strings.freeze();
+        let longest = offsets.windows(2).map(|pair| u64::from(pair[1] - pair[0])).max().unwrap_or(0);
+        writer.add(Section::Facts, &[longest]);
         writer.add(Section::StringBytes, &bytes);
         writer.add(Section::StringOffsets, &offsets);
         writer.add(Section::StringSlots, &slots);
@@ -165,10 +174,17 @@ impl SegmentBuilder {
         });
         let Some((choice, access)) = best else { return nothing };
         Plan {
-            choice: choice as u32,
+            choice: choice as u16,
             atoms: access.atoms.iter().map(|atom| (trie.insert(&atom.path), atom.test)).collect(),
             exact: access.exact,
         }
+    }
+
+    /// See [`Signature::plain`](super::segment::Signature::plain).
+    fn is_plain(&self, number: usize) -> bool {
+        let signature = &self.signatures[number];
+        let cells = &self.cells[signature.cells.start as usize..signature.cells.end as usize];
+        cells.len() <= MAX_PLAIN_CELLS && !has_positional_predicate(Query { cells, root: signature.root })
     }
 
     /// The distinct constants of number equalities, ascending.

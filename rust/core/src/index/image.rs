@@ -31,6 +31,8 @@ macro_rules! sections {
 }
 
 sections! {
+    /// Numbers about the whole segment: the length of the longest string constant (u64).
+    Facts,
     /// Name tests: kind, URI and local part as length-prefixed text.
     Symbols,
     /// Bytes of the distinct string constants.

@@ -24,13 +24,16 @@ pub(super) struct SignatureRecord {
     pub(super) cells: u32,
     pub(super) row: u32,
     pub(super) column: u32,
-    /// Low 16 bits: which of the offered accesses is used (all ones: none); high 16 bits: number of slots.
-    pub(super) choice: u32,
+    /// Which of the offered accesses is used, or [`NO_ACCESS`].
+    pub(super) choice: u16,
+    /// 1 if no predicate of the expression looks at positions and it is of moderate size.
+    pub(super) plain: u16,
+    pub(super) slots: u32,
     pub(super) root: u32,
 }
 
 /// No access is used: every document is checked.
-pub(super) const NO_ACCESS: u32 = 0xFFFF;
+pub(super) const NO_ACCESS: u16 = 0xFFFF;
 
 /// A signature, spelled out.
 #[derive(Clone, Debug)]
@@ -43,6 +46,9 @@ pub struct Signature {
     pub slots: u32,
     /// Which of the offered accesses leads to its rows; `None`: none, every document is checked.
     pub access: Option<u32>,
+    /// Whether no predicate looks at positions and the expression is of moderate size, so that it can be verified
+    /// node by node.
+    pub plain: bool,
     cells: Range<u32>,
     root: ExprId,
     column: u32,
@@ -111,6 +117,13 @@ impl Segment {
             offsets: self.image.section(Section::StringOffsets),
             slots: self.image.section(Section::StringSlots),
         }
+    }
+
+    /// The number of a string constant; values longer than all constants are not even hashed.
+    #[inline]
+    pub fn find_string(&self, value: &str) -> Option<u32> {
+        let longest = self.image.section::<u64>(Section::Facts)[0];
+        if value.len() as u64 > longest { None } else { self.strings().find(value) }
     }
 
     /// Subscription ids, by subscription number.
@@ -196,12 +209,12 @@ impl Segment {
     pub fn signature(&self, number: u32) -> Signature {
         let records = self.records();
         let (record, next) = (&records[number as usize], &records[number as usize + 1]);
-        let choice = record.choice & 0xFFFF;
         Signature {
             number,
             rows: record.row..next.row,
-            slots: record.choice >> 16,
-            access: (choice != NO_ACCESS).then_some(choice),
+            slots: record.slots,
+            access: (record.choice != NO_ACCESS).then_some(u32::from(record.choice)),
+            plain: record.plain != 0,
             cells: record.cells..next.cells,
             root: record.root,
             column: record.column,

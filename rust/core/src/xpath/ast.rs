@@ -377,6 +377,17 @@ impl<'a> Query<'a> {
         })
     }
 
+    /// A cell as a step, if it is one.
+    pub fn as_step(&self, id: u32) -> Option<Step> {
+        (self.cells[id as usize].tag == TAG_STEP).then(|| self.step(id))
+    }
+
+    /// Whether a cell is a filter expression or a path that starts from an expression.
+    pub fn is_filter(&self, id: u32) -> bool {
+        let cell = &self.cells[id as usize];
+        cell.tag == TAG_FILTER || (cell.tag == TAG_PATH && cell.detail == 2)
+    }
+
     /// The function a cell calls, if it is a call.
     pub fn call(&self, id: ExprId) -> Option<Function> {
         let cell = &self.cells[id as usize];
