@@ -115,8 +115,12 @@ pub fn static_type(query: Query<'_>, expr: ExprId) -> Type {
 /// Whether a predicate looks at the context position or size: it is a number, or it calls `position()` or `last()`
 /// in its own context.
 pub fn is_positional(query: Query<'_>, predicate: ExprId) -> bool {
-    static_type(query, predicate) == Type::Number
-        || own_context_calls(query, predicate, |function| matches!(function, Function::Position | Function::Last))
+    static_type(query, predicate) == Type::Number || uses_position(query, predicate)
+}
+
+/// Whether an expression calls `position()` or `last()` in its own context.
+pub fn uses_position(query: Query<'_>, expr: ExprId) -> bool {
+    own_context_calls(query, expr, |function| matches!(function, Function::Position | Function::Last))
 }
 
 /// Whether an expression calls `last()` in its own context.
