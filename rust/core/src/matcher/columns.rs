@@ -9,7 +9,7 @@ use crate::document::{Document, NodeId};
 use crate::index::{Segment, Signature, Value};
 use crate::paths::LinearPath;
 use crate::xpath::ast::{Axis, CompareOp, Expr, ExprId, NONE, NodeTest, PathStart, Query};
-use crate::xpath::evaluate::number::parse_number;
+use crate::xpath::evaluate::number::to_number;
 use crate::xpath::symbols::DocumentSymbols;
 use std::ops::Range;
 
@@ -123,7 +123,7 @@ impl FlatView {
                 .into_iter()
                 .map(|node| {
                     let text = document.string_value(node);
-                    Seen { string: segment.find_string(text), number: parse_number(text) }
+                    Seen { string: segment.find_string(text), number: to_number(text) }
                 })
                 .collect()
         };

@@ -5,7 +5,7 @@ use crate::document::{Document, NodeKind};
 use crate::index::Segment;
 use crate::paths::{Class, DEAD, EdgeKind, PathCache, StateId, TrieNode};
 use crate::predicates::{NO_POSTING, Patterns, Posting, PredicateIndex, ProbeKind, flags};
-use crate::xpath::evaluate::number::parse_number;
+use crate::xpath::evaluate::number::to_number;
 use crate::xpath::symbols::{DocumentSymbols, NO_SYMBOL, NameTest};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
@@ -166,7 +166,7 @@ impl Walker {
             }
         }
         if kinds & (flags::NUMBER_EQUAL | flags::RANGE) != 0 {
-            let number = parse_number(value);
+            let number = to_number(value);
             if !number.is_nan() {
                 if kinds & flags::NUMBER_EQUAL != 0 {
                     if let Some(constant) = predicates.number(number) {

@@ -6,7 +6,7 @@
 
 use crate::document::{Document, NodeId, NodeKind};
 use crate::xpath::ast::{Axis, CompareOp, ConstantRef, Expr, ExprId, Function, NONE, NodeTest, PathStart, Query, Step};
-use crate::xpath::evaluate::number::parse_number;
+use crate::xpath::evaluate::number::to_number;
 use crate::xpath::evaluate::{EvaluateError, Evaluator};
 use crate::xpath::symbols::DocumentSymbols;
 
@@ -41,9 +41,9 @@ impl ValueTest<'_> {
             ValueTest::Compare(CompareOp::Equal, ConstantRef::String(constant)) => value == constant,
             ValueTest::Compare(CompareOp::NotEqual, ConstantRef::String(constant)) => value != constant,
             ValueTest::Compare(op, ConstantRef::String(constant)) => {
-                compare_numbers(op, parse_number(value), parse_number(constant))
+                compare_numbers(op, to_number(value), to_number(constant))
             }
-            ValueTest::Compare(op, ConstantRef::Number(constant)) => compare_numbers(op, parse_number(value), constant),
+            ValueTest::Compare(op, ConstantRef::Number(constant)) => compare_numbers(op, to_number(value), constant),
         }
     }
 }
