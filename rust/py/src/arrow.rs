@@ -2,11 +2,13 @@
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, StringArray};
-use arrow_schema::DataType;
+use arrow_schema::{DataType, Field};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use pyo3_arrow::PyArray;
 use pyo3_arrow::input::AnyArray;
 use sardonyx_core::matcher::DocumentInput;
+use std::sync::Arc;
 
 /// A column of strings; other string layouts (large, view, dictionary) are converted.
 pub(crate) fn strings(column: &ArrayRef, what: &str) -> PyResult<StringArray> {
@@ -26,6 +28,12 @@ pub(crate) fn strings(column: &ArrayRef, what: &str) -> PyResult<StringArray> {
 /// The chunks of an array given through the Arrow C data interface.
 pub(crate) fn chunks(array: AnyArray) -> PyResult<Vec<ArrayRef>> {
     Ok(array.into_chunked_array()?.into_inner().0)
+}
+
+/// A string array as a `pyarrow.Array`.
+pub(crate) fn to_pyarrow(py: Python<'_>, array: StringArray, name: &str) -> PyResult<Py<PyAny>> {
+    let array = PyArray::new(Arc::new(array), Arc::new(Field::new(name, DataType::Utf8, false)));
+    Ok(py.import("pyarrow")?.call_method1("array", (Py::new(py, array)?,))?.unbind())
 }
 
 /// A chunk of documents, borrowed.

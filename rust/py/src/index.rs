@@ -1,18 +1,18 @@
 //! `Index`: a population of subscriptions and its matchers.
 
-use crate::arrow::{Payloads, chunks, strings};
+use crate::arrow::{Payloads, chunks, strings, to_pyarrow};
 use crate::document::{MatchedNode, borrow, namespaces, node_list};
 use crate::errors::{Failed, Fields, work};
 use crate::matches::{ErrorTable, MatchTable};
 use crate::settings::{AllLimits, Payload};
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, BooleanArray, RecordBatch, StringArray};
-use arrow_schema::{ArrowError, DataType, Field};
+use arrow_schema::{ArrowError, DataType};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyMapping};
 use pyo3_arrow::input::{AnyArray, AnyRecordBatch};
-use pyo3_arrow::{PyArray, PyRecordBatch};
+use pyo3_arrow::PyRecordBatch;
 use sardonyx_core::index::{Population, SegmentBuilder, Snapshot};
 use sardonyx_core::matcher::{
     DocumentInput, DocumentOutcome, Inverted, Matcher, Matches, Settings, match_documents, naive,
@@ -23,7 +23,6 @@ use sardonyx_core::xpath::parser::{Parser, StaticContext};
 use sardonyx_core::xpath::symbols::{DocumentSymbols, Symbols};
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Parses a filter.
@@ -232,7 +231,7 @@ impl Index {
         Ok(Some(dict))
     }
 
-    fn ids<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    fn ids(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let ids = work(py, || {
             let snapshot = self.population.snapshot();
             let live = snapshot.segments.iter().flat_map(|part| {
@@ -241,7 +240,7 @@ impl Index {
             });
             Ok(live.collect::<StringArray>())
         })?;
-        PyArray::new(Arc::new(ids), Arc::new(Field::new("subscription_id", DataType::Utf8, false))).to_pyarrow(py)
+        to_pyarrow(py, ids, "subscription_id")
     }
 
     fn compact(&self, py: Python<'_>) -> PyResult<()> {

@@ -1,17 +1,14 @@
 //! Stable ids of notifications, in bulk.
 
-use crate::arrow::{chunks, strings};
+use crate::arrow::{chunks, strings, to_pyarrow};
 use crate::errors::work;
 use arrow_array::{Array, StringArray};
-use arrow_schema::{DataType, Field};
 use blake2::digest::consts::U16;
 use blake2::{Blake2b, Digest};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3_arrow::PyArray;
 use pyo3_arrow::input::AnyArray;
 use std::fmt::Write as _;
-use std::sync::Arc;
 
 /// BLAKE2b-128 over the length-prefixed parts, in lower-case hexadecimal.
 fn notification_id(document_id: &str, subscription_id: &str, position: u64, into: &mut String) {
@@ -32,11 +29,11 @@ fn column(array: AnyArray, what: &str) -> PyResult<Vec<StringArray>> {
 
 /// The notification id of each pair of document and subscription, with result position 0.
 #[pyfunction]
-pub(crate) fn notification_ids<'py>(
-    py: Python<'py>,
+pub(crate) fn notification_ids(
+    py: Python<'_>,
     document_ids: AnyArray,
     subscription_ids: AnyArray,
-) -> PyResult<Bound<'py, PyAny>> {
+) -> PyResult<Py<PyAny>> {
     let (documents, subscriptions) = (column(document_ids, "document_ids")?, column(subscription_ids, "subscription_ids")?);
     let length = |columns: &[StringArray]| columns.iter().map(Array::len).sum::<usize>();
     if length(&documents) != length(&subscriptions) {
@@ -59,5 +56,5 @@ pub(crate) fn notification_ids<'py>(
             })
             .collect::<StringArray>())
     })?;
-    PyArray::new(Arc::new(ids), Arc::new(Field::new("notification_id", DataType::Utf8, false))).to_pyarrow(py)
+    to_pyarrow(py, ids, "notification_id")
 }

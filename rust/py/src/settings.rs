@@ -55,7 +55,7 @@ impl AllLimits {
 }
 
 /// A document as Python gives it.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) enum Payload {
     Bytes(pyo3::pybacked::PyBackedBytes),
     Text(pyo3::pybacked::PyBackedStr),
