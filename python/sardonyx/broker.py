@@ -81,6 +81,11 @@ class Broker:
         return self._settings
 
     @property
+    def index(self) -> _core.Index:
+        """The index of the core, for code that carries it to other processes (`sardonyx.spark`)."""
+        return self._index
+
+    @property
     def generation(self) -> int:
         """Number of the current generation; every change of the population makes a new one."""
         return self._index.generation

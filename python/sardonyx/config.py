@@ -57,26 +57,32 @@ class Limits:
     >>> Limits(depth=0)
     Traceback (most recent call last):
         ...
-    sardonyx.errors.SettingsError: depth is 0; it must be between 1 and 65535
+    sardonyx.errors.SettingsError: depth is 0; it must be between 1 and 65534
     """
 
     document_bytes: int = _setting(
-        64 * 1024 * 1024, "bytes", "Size of one document. The tree takes several times as much.", most=2**31
+        64 * 1024 * 1024, "bytes", "Size of one document. Its tree takes a few times as much.", most=2**31 - 1
     )
-    depth: int = _setting(1024, "levels", "Nesting of elements.", most=65_535)
-    attributes: int = _setting(4096, "attributes", "Attributes of one element, namespace declarations included.")
-    name_bytes: int = _setting(4096, "bytes", "Length of one element, attribute, prefix or entity name.")
+    depth: int = _setting(1024, "levels", "Nesting of elements.", most=65_534)
+    attributes: int = _setting(1024, "attributes", "Attributes of one element, namespace declarations included.")
+    name_bytes: int = _setting(4096, "bytes", "Length of one name, its prefix included.")
     text_bytes: int = _setting(
-        32 * 1024 * 1024, "bytes", "Length of one text node, attribute value, comment or processing instruction."
+        16 * 1024 * 1024, "bytes", "Length of one text node, attribute value, comment or processing instruction."
     )
-    nodes: int = _setting(16_000_000, "nodes", "Nodes of one document, attributes included.", most=2**31)
+    nodes: int = _setting(8 * 1024 * 1024, "nodes", "Nodes of one document, attributes included.", most=2**31 - 1)
     entity_amplification: int = _setting(
-        100, "times the document's size", "Growth of a document by its entities, once `entity_bytes` are exceeded."
+        10, "times the document's bytes", "What entities and default attributes may add, as a multiple of the document."
+    )
+    entity_floor_bytes: int = _setting(
+        256 * 1024,
+        "bytes",
+        "What entities and default attributes may always add, so that the multiple hits no small honest document.",
+        least=0,
     )
     entity_bytes: int = _setting(
-        1024 * 1024, "bytes", "Text that entities may add to a document before `entity_amplification` counts."
+        16 * 1024 * 1024, "bytes", "What entities and default attributes may add in all, whatever the multiple.", least=0
     )
-    entity_depth: int = _setting(16, "levels", "Nesting of entities in entities.", most=1024)
+    entity_depth: int = _setting(32, "levels", "Nesting of entities in entities.", most=1024)
     doctype: DoctypePolicy = _choice(
         "allow",
         "Whether a document may have a DOCTYPE. Its internal subset is read within the limits; external subsets and "
@@ -84,8 +90,9 @@ class Limits:
         "allow",
         "forbid",
     )
-    query_bytes: int = _setting(64 * 1024, "bytes", "Length of one query.")
+    query_bytes: int = _setting(1024 * 1024, "bytes", "Length of one query.")
     query_depth: int = _setting(200, "levels", "Nesting of one query: parentheses, predicates, arguments.", most=1000)
+    query_parts: int = _setting(256 * 1024, "parts", "Steps, operators, literals and calls of one query.", most=2**31 - 1)
     cost_limit: int = _setting(
         50_000_000,
         "node visits",

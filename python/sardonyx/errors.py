@@ -6,12 +6,14 @@
     │   ├── EncodingError             its bytes are not what its encoding says, or the encoding is unknown
     │   ├── LimitError                it exceeds one of the limits in `Limits`
     │   ├── DoctypeForbiddenError     it has a DOCTYPE and the settings forbid any
+    │   ├── UnreadEntityError         it needs the text of an external entity, which is never loaded
     │   └── MissingPayloadError       there is no payload at all, or it could not be read
     ├── SubscriptionError             a subscription can not be registered
-    │   ├── QuerySyntaxError          its query is not XPath 1.0
+    │   ├── QuerySyntaxError          its query is no expression
+    │   ├── QueryTypeError            its query has unknown functions, wrong arguments, types or variables
     │   ├── UnboundPrefixError        its query uses a prefix that no namespace is bound to
     │   ├── QueryLimitError           its query exceeds one of the limits in `Limits`
-    │   ├── UnsupportedError          its language is not available
+    │   ├── UnsupportedError          its language, or what its query uses of later languages, is not available
     │   ├── InvalidFieldError         one of its other fields is missing or malformed
     │   └── UnknownSubscriptionError  there is no subscription of this id
     ├── EvaluationError               an accepted query can not be evaluated on an accepted document
@@ -46,12 +48,14 @@ __all__ = [
     "NotWellFormedError",
     "QueryLimitError",
     "QuerySyntaxError",
+    "QueryTypeError",
     "SardonyxError",
     "SettingsError",
     "SubscriptionError",
     "SubscriptionFileError",
     "UnboundPrefixError",
     "UnknownSubscriptionError",
+    "UnreadEntityError",
     "UnsupportedError",
     "from_core",
 ]
@@ -67,8 +71,8 @@ class SardonyxError(Exception):
     'query_syntax'
     """
 
-    default_kind: ClassVar[str] = "error"
-    """The `kind` of an error of this class that names none."""
+    kinds: ClassVar[tuple[str, ...]] = ("error",)
+    """The kinds of errors of this class; the first is that of an error that names none."""
 
     def __init__(
         self,
@@ -83,7 +87,7 @@ class SardonyxError(Exception):
     ) -> None:
         """Positions count from 1 (`line`, `column`) and in bytes from 0 (`offset`)."""
         super().__init__(message)
-        self.kind = self.default_kind if kind is None else kind
+        self.kind = self.kinds[0] if kind is None else kind
         self.message = message
         self.line = line
         self.column = column
@@ -131,115 +135,127 @@ def _rebuild(cls: type[SardonyxError], message: str, fields: dict[str, Any]) -> 
 class DocumentError(SardonyxError):
     """A document can not be processed."""
 
-    default_kind = "document"
+    kinds = ("document",)
 
 
 class NotWellFormedError(DocumentError):
     """A document is not well-formed XML 1.0 with namespaces."""
 
-    default_kind = "not_well_formed"
+    kinds = ("not_well_formed",)
 
 
 class EncodingError(DocumentError):
     """The bytes of a document are not what its encoding says, or the encoding is unknown."""
 
-    default_kind = "encoding"
+    kinds = ("encoding",)
 
 
 class LimitError(DocumentError):
     """A document exceeds a limit; the message names the limit, its value and the setting to change."""
 
-    default_kind = "limit"
+    kinds = ("limit",)
 
 
 class DoctypeForbiddenError(DocumentError):
     """A document has a DOCTYPE and `Limits.doctype` is `"forbid"`."""
 
-    default_kind = "doctype_forbidden"
+    kinds = ("doctype_forbidden",)
+
+
+class UnreadEntityError(DocumentError):
+    """A document needs the text of an entity that lies outside it; nothing outside is ever loaded."""
+
+    kinds = ("unread_entity",)
 
 
 class MissingPayloadError(DocumentError):
     """A document has no payload (null), or its payload could not be read."""
 
-    default_kind = "missing_payload"
+    kinds = ("missing_payload",)
 
 
 class SubscriptionError(SardonyxError):
     """A subscription can not be registered."""
 
-    default_kind = "subscription"
+    kinds = ("subscription",)
 
 
 class QuerySyntaxError(SubscriptionError):
-    """A query is not XPath 1.0."""
+    """The text of a query is no XPath 1.0 expression."""
 
-    default_kind = "query_syntax"
+    kinds = ("query_syntax",)
+
+
+class QueryTypeError(SubscriptionError):
+    """A query calls a function that XPath 1.0 does not have, gives it the wrong arguments, or uses a variable."""
+
+    kinds = ("query_type", "unknown_function", "wrong_arguments", "variable")
 
 
 class UnboundPrefixError(SubscriptionError):
     """A query uses a prefix that its subscription binds to no namespace."""
 
-    default_kind = "unbound_prefix"
+    kinds = ("unbound_prefix",)
 
 
 class QueryLimitError(SubscriptionError):
-    """A query exceeds `Limits.query_bytes` or `Limits.query_depth`."""
+    """A query exceeds `Limits.query_bytes`, `query_depth` or `query_parts`."""
 
-    default_kind = "query_limit"
+    kinds = ("query_limit",)
 
 
 class UnsupportedError(SubscriptionError):
-    """A subscription asks for a language or a feature that is not available."""
+    """A subscription asks for a language, or a query uses syntax of a later XPath version, that is not available."""
 
-    default_kind = "unsupported"
+    kinds = ("unsupported", "not_xpath_1")
 
 
 class InvalidFieldError(SubscriptionError):
     """A field of a subscription is missing or malformed."""
 
-    default_kind = "invalid_field"
+    kinds = ("invalid_field",)
 
 
 class UnknownSubscriptionError(SubscriptionError):
     """There is no subscription of this id."""
 
-    default_kind = "unknown_subscription"
+    kinds = ("unknown_subscription",)
 
 
 class EvaluationError(SardonyxError):
     """A query that was accepted can not be evaluated on a document that was accepted."""
 
-    default_kind = "evaluation"
+    kinds = ("evaluation",)
 
 
 class CostLimitError(EvaluationError):
     """Evaluating a query costs more than `Limits.cost_limit`."""
 
-    default_kind = "cost_limit"
+    kinds = ("cost_limit",)
 
 
 class SubscriptionFileError(SardonyxError):
     """A file of subscriptions can not be read as a whole; the message names the file."""
 
-    default_kind = "subscription_file"
+    kinds = ("subscription_file",)
 
 
 class IndexFormatError(SardonyxError):
     """A saved index is foreign, truncated or damaged, or was written by a format this version does not read."""
 
-    default_kind = "index_format"
+    kinds = ("index_format",)
 
 
 class SettingsError(SardonyxError):
     """A setting is unknown or out of range."""
 
-    default_kind = "settings"
+    kinds = ("settings",)
 
 
 class MissingExtraError(SardonyxError):
     """An optional dependency is not installed; the message names the extra to install."""
 
-    default_kind = "missing_extra"
+    kinds = ("missing_extra",)
 
 
 def _all_classes(root: type[SardonyxError]) -> list[type[SardonyxError]]:
@@ -249,7 +265,7 @@ def _all_classes(root: type[SardonyxError]) -> list[type[SardonyxError]]:
     return found
 
 
-KINDS: Mapping[str, type[SardonyxError]] = {cls.default_kind: cls for cls in _all_classes(SardonyxError)}
+KINDS: Mapping[str, type[SardonyxError]] = {kind: cls for cls in _all_classes(SardonyxError) for kind in cls.kinds}
 """Every kind of error, with its class."""
 
 
