@@ -78,7 +78,7 @@ pub(crate) fn axis_name(axis: Axis) -> &'static str {
     }
 }
 
-fn compare_sign(op: CompareOp) -> &'static str {
+pub(crate) fn compare_sign(op: CompareOp) -> &'static str {
     match op {
         CompareOp::Equal => " = ",
         CompareOp::NotEqual => " != ",

@@ -166,6 +166,17 @@ pub fn is_positional_list(query: Query<'_>, predicates: ListId) -> bool {
     query.list(predicates).any(|predicate| is_positional(query, predicate))
 }
 
+/// Whether positions matter anywhere in an expression: a step has a positional predicate, or there is a filter
+/// expression, whose predicates count over a whole node-set.
+pub fn has_positional_predicate(query: Query<'_>) -> bool {
+    (0..query.cells.len() as u32).any(|id| {
+        query.is_filter(id)
+            || query
+                .as_step(id)
+                .is_some_and(|step| query.list(step.predicates).any(|predicate| is_positional(query, predicate)))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -69,6 +69,8 @@ impl OwnedTest {
 pub struct Symbols {
     tests: Vec<OwnedTest>,
     numbers: HashMap<OwnedTest, Symbol, FixedState>,
+    /// Bit set of the kinds that occur.
+    kinds: u8,
 }
 
 impl Symbols {
@@ -80,6 +82,16 @@ impl Symbols {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.tests.is_empty()
+    }
+
+    /// Whether there is any test of local parts only.
+    pub fn has_local(&self) -> bool {
+        self.kinds & 1 << 1 != 0
+    }
+
+    /// Whether there is any test of a whole namespace.
+    pub fn has_namespace(&self) -> bool {
+        self.kinds & 1 << 2 != 0
     }
 
     /// The number of a test, if it is in the table.
@@ -124,6 +136,7 @@ impl SymbolTable for Symbols {
         let (uri, local) = parts(test);
         let key = OwnedTest { kind: test.kind(), uri: uri.into(), local: local.into() };
         let symbol = self.tests.len() as Symbol;
+        self.kinds |= 1 << key.kind;
         self.tests.push(key.clone());
         self.numbers.insert(key, symbol);
         symbol
