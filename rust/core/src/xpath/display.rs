@@ -297,7 +297,7 @@ impl Printer<'_> {
         }
         match prefixes.iter().find(|(prefix, bound)| !prefix.is_empty() && !uri.is_empty() && *bound == uri) {
             Some((prefix, _)) => out.push_str(prefix),
-            None if uri == super::symbols::XML_URI => out.push_str("xml"),
+            None if uri == crate::document::XML_URI => out.push_str("xml"),
             None => {
                 out.push_str("Q{");
                 out.push_str(uri);
