@@ -11,6 +11,7 @@ mod canonical;
 mod chars;
 mod declaration;
 mod dtd;
+mod elements;
 mod encoding;
 mod error;
 mod expansion;
