@@ -21,6 +21,7 @@ mod markup;
 mod names;
 mod reader;
 mod serialize;
+mod splitter;
 mod tree;
 
 pub use canonical::canonical;
@@ -29,4 +30,5 @@ pub use limits::{Doctype, Limits};
 pub use location::{line_of, path_of, position_of};
 pub use reader::{Parser, parse, parse_str};
 pub use serialize::{push_escaped_attribute, push_escaped_text, serialize};
+pub use splitter::{Record, Splitter, SplitterError, SplitterErrorKind};
 pub use tree::{Document, Name, Node, NodeId, NodeKind, Scope, TreeBuilder, XML_URI, XMLNS_URI};
