@@ -102,11 +102,18 @@ fn the_tree_suite_agrees_on_what_is_an_error() {
     }
 }
 
-/// Every document of the collection that libxml2 accepts is accepted, and comes back from its own serialization.
+/// The documents of the collection that may not be read.
+const REFUSED: [&str; 3] = [
+    "dblp-fragment.xml",         // uses entities of an external DTD
+    "AtomSpecialCharacters.xml", // has control characters
+    "7ef13a42fa7e177a.xml",      // begins with '<?xml?xml'
+];
+
+/// All other documents are accepted, and come back from their own serialization.
 #[test]
 fn real_documents_are_read() {
     let Some(folder) = shared("data/docs") else { return };
-    let (mut read, mut refused) = (0, Vec::new());
+    let mut read = 0;
     for path in files(&folder, ".xml") {
         let input = std::fs::read(&path).unwrap();
         match parse(&input, &Limits::default()) {
@@ -117,9 +124,11 @@ fn real_documents_are_read() {
                 assert_eq!(again.string_value(0), document.string_value(0), "{}", path.display());
                 read += 1;
             }
-            Err(error) => refused.push(format!("{}: {error}", path.display())),
+            Err(error) => {
+                let name = path.file_name().unwrap().to_string_lossy();
+                assert!(REFUSED.contains(&&*name), "{}: {error}", path.display());
+            }
         }
     }
-    eprintln!("{read} read, {} refused:\n{}", refused.len(), refused.join("\n"));
-    assert!(read > 1300);
+    assert!(read > 1300, "only {read} read");
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use sardonyx_core::document::{Document, DocumentError, Limits, NodeKind, parse_str};
 
+#[allow(clippy::print_stderr)] // a skipped test must say so
 /// A folder or file of the shared test data, or `None` with a reason on the standard error stream.
 pub(crate) fn shared(name: &str) -> Option<PathBuf> {
     let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared")).join(name);
