@@ -1,6 +1,7 @@
 """The broker: a population of subscriptions, and what documents mean to it.
 
-The work is the core's; what is here gives it types, turns refusals into dead letters and carries batches across the border.
+The work is the core's; what is here gives it types, turns refusals into dead letters and
+carries batches across the border.
 """
 
 from __future__ import annotations
@@ -60,9 +61,7 @@ class Broker:
             raise SettingsError(f"matcher is {matcher!r}; it must be one of inverted, naive")
 
     @classmethod
-    def load(
-        cls, path: str | os.PathLike[str], settings: BrokerSettings | None = None, verify: bool = True
-    ) -> Broker:
+    def load(cls, path: str | os.PathLike[str], settings: BrokerSettings | None = None, verify: bool = True) -> Broker:
         """A broker over a saved index, which is mapped into memory rather than read; see `save`.
 
         `verify` checks the whole file's hash first. Raises `IndexFormatError` for a file that is foreign, truncated or
@@ -122,7 +121,7 @@ class Broker:
         `register_many`: each call makes a generation.
 
         >>> broker = Broker()
-        >>> broker.register(Subscription("alerts", "/v:VOEvent", namespaces={"v": "http://www.ivoa.net/xml/VOEvent/v2.0"}))
+        >>> broker.register(Subscription("entries", "/a:feed/a:entry", namespaces={"a": "http://www.w3.org/2005/Atom"}))
         >>> broker.register("late", "/order[", stream="orders")
         Traceback (most recent call last):
             ...
@@ -330,5 +329,3 @@ class Broker:
     def stats(self) -> dict[str, int]:
         """Counters and sizes of the index: `subscriptions`, `rows`, `signatures`, `segments`, `index_bytes`, ..."""
         return self._index.stats()
-
-

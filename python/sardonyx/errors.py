@@ -23,8 +23,8 @@
     ├── SettingsError                 a setting is unknown or out of range
     └── MissingExtraError             an optional dependency is not installed
 
-Each error has a `kind` (a stable word for programs), a `message`, and where known the position (`line` and `column` from
-1, `offset` in bytes from 0), the `document_id` and the `subscription_id`. The core raises these classes through
+Each error has a `kind` (a stable word for programs), a `message`, and where known the position (`line` and `column`
+from 1, `offset` in bytes from 0), the `document_id` and the `subscription_id`. The core raises these classes through
 `from_core`, and nothing else builds them from core errors.
 """
 
@@ -205,7 +205,7 @@ class QueryLimitError(SubscriptionError):
 
 
 class UnsupportedError(SubscriptionError):
-    """A subscription asks for a language, or a query uses syntax of a later XPath version, that is not available."""
+    """A subscription asks for a language, or a query for syntax of a later XPath version, that is not available."""
 
     kinds = ("unsupported", "not_xpath_1")
 

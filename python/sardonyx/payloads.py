@@ -145,7 +145,9 @@ def _parts(array: pa.Array | pa.ChunkedArray, start: int, streams: Sequence[str 
     return parts
 
 
-def collect(parts: Sequence[tuple[int, tuple[Any, Any]]], unreadable: dict[int, EncodingError]) -> tuple[pa.Table, pa.Table]:
+def collect(
+    parts: Sequence[tuple[int, tuple[Any, Any]]], unreadable: dict[int, EncodingError]
+) -> tuple[pa.Table, pa.Table]:
     """The tables of matches and errors, from what the core says of each part; rows are counted over the whole batch."""
     matches = [_shift(found, start, MATCHES_SCHEMA) for start, (found, _) in parts]
     errors = [_shift(failed, start, ERRORS_SCHEMA) for start, (_, failed) in parts]

@@ -11,9 +11,7 @@ from sardonyx.model import DeadLetter, MatchedNode, Notification
 
 __all__ = ["ERRORS_SCHEMA", "MATCHES_SCHEMA", "MatchReport", "MatchResult", "PublishReport", "RegisterReport"]
 
-MATCHES_SCHEMA = pa.schema(
-    [("document", pa.uint32()), ("subscription_id", pa.dictionary(pa.uint32(), pa.string()))]
-)
+MATCHES_SCHEMA = pa.schema([("document", pa.uint32()), ("subscription_id", pa.dictionary(pa.uint32(), pa.string()))])
 """Columns of `MatchReport.matches`."""
 
 ERRORS_SCHEMA = pa.schema(

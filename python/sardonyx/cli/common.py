@@ -122,7 +122,13 @@ def console(stderr: bool = False) -> Console:
 def progress(what: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
     """A progress bar on stderr, only on a terminal; gives a function that takes how many are done."""
     out = console(stderr=True)
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
     with Progress(*columns, console=out, transient=True, disable=not out.is_terminal) as bar:
         task = bar.add_task(what, total=total)
         yield lambda done: bar.update(task, completed=done)
@@ -183,6 +189,11 @@ def refusals(title: str, letters: Iterable[DeadLetter]) -> Table:
         what = letter.document_id if letter.document_id is not None else letter.subscription_id
         table.add_row(*(Text(printable(cell)) for cell in (what or "", place, letter.kind, letter.message)))
     return table
+
+
+def counted(number: int, word: str) -> str:
+    """A number with its word in the right form: `1 dead letter`, `1,200 documents`."""
+    return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"
 
 
 def printable(text: str) -> str:

@@ -51,8 +51,8 @@ def match(
 ) -> None:
     """Say which subscriptions each DOCUMENT satisfies.
 
-    DOCUMENT is a file, a folder (all its files, hidden ones left out), a pattern, or - for standard input. Documents that
-    can not be processed and subscriptions that can not be registered are reported, and the others still work.
+    DOCUMENT is a file, a folder (all its files, hidden ones left out), a pattern, or - for standard input. Documents
+    that can not be processed and subscriptions that can not be registered are reported, and the others still work.
 
     \b
     With --json each line is one of
@@ -209,7 +209,10 @@ class _Tables:
             out.print(self._table)
         if self._letters:
             common.console(stderr=True).print(common.refusals("Dead letters", self._letters))
-        out.print(
-            f"{documents} documents, {subscriptions} subscriptions: {self._found} notifications, "
-            f"{len(self._letters)} dead letters, {self._refused} refused subscriptions"
-        )
+        counts = [
+            common.counted(self._found, "notification"),
+            common.counted(len(self._letters), "dead letter"),
+            common.counted(self._refused, "refused subscription"),
+        ]
+        given = f"{common.counted(documents, 'document')}, {common.counted(subscriptions, 'subscription')}"
+        out.print(f"{given}: {', '.join(counts)}")

@@ -28,7 +28,9 @@ def load_spark() -> Any:
 
         from sardonyx import spark
     except ModuleNotFoundError as error:
-        raise MissingExtraError(f"this needs {error.name}, which is not installed: pip install 'sardonyx[spark]'") from None
+        raise MissingExtraError(
+            f"this needs {error.name}, which is not installed: pip install 'sardonyx[spark]'"
+        ) from None
     return spark
 
 
@@ -66,8 +68,8 @@ def run(
 ) -> None:
     """Run the Spark pipeline: documents from a source, against subscriptions, to a sink.
 
-    With a checkpoint it is a stream: it goes on where it stopped, takes up changed subscriptions between batches, and after a
-    crash neither loses nor doubles a notification. Needs the extra: pip install 'sardonyx[spark]'.
+    With a checkpoint it is a stream: it goes on where it stopped, takes up changed subscriptions between batches, and after
+    a crash neither loses nor doubles a notification. Needs the extra: pip install 'sardonyx[spark]'.
 
     \b
     Examples:
@@ -195,10 +197,11 @@ def progress_table(progress: Progress) -> Table:
 
 def described(summary: Summary, config: PipelineConfig) -> str:
     """What a run did, in a few lines."""
+    counted = common.counted
     where = f" in {config.sink.path}" if config.sink.path else ""
     return (
-        f"{summary.documents:,} documents in {summary.batches:,} batches and {summary.duration_s:.1f} s: "
-        f"{summary.matched_documents:,} matched, {summary.unmatched_documents:,} did not\n"
-        f"{summary.notifications:,} notifications, {summary.dead_letters:,} dead letters, "
-        f"{summary.refused_subscriptions:,} refused subscriptions{where}"
+        f"{counted(summary.documents, 'document')} in {summary.batches:,} batch{'' if summary.batches == 1 else 'es'} "
+        f"and {summary.duration_s:.1f} s: {summary.matched_documents:,} matched, {summary.unmatched_documents:,} did not\n"
+        f"{counted(summary.notifications, 'notification')}, {counted(summary.dead_letters, 'dead letter')}, "
+        f"{counted(summary.refused_subscriptions, 'refused subscription')}{where}"
     )
