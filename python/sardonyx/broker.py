@@ -221,10 +221,11 @@ class Broker:
     @overload
     def match(self, document: Document | bytes | str, nodes: Literal[True]) -> list[MatchResult]: ...
     def match(self, document: Document | bytes | str, nodes: bool = False) -> list[str] | list[MatchResult]:
-        """The ids of the subscriptions that a document satisfies, in the order of registration.
+        """The ids of the subscriptions that a document satisfies, sorted.
 
         With `nodes` each comes with the nodes that its query selected (at most `BrokerSettings.node_limit`). Raises
-        `DocumentError` for a document that can not be processed.
+        `DocumentError` for a document that can not be processed, and `CostLimitError` if a query costs too much on it
+        (`match_batch` reports that query and answers for all others).
 
         >>> broker = Broker()
         >>> broker.register("cheap", "/shop/item[price < 10]")

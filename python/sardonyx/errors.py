@@ -20,6 +20,8 @@
     │   └── CostLimitError            evaluating it costs more than `Limits.cost_limit`
     ├── SubscriptionFileError         a file of subscriptions can not be read as a whole
     ├── IndexFormatError              a saved index is foreign, truncated or damaged
+    ├── CapacityError                 more subscriptions than one index can number
+    ├── InternalError                 a fault of Sardonyx itself, to be reported
     ├── SettingsError                 a setting is unknown or out of range
     └── MissingExtraError             an optional dependency is not installed
 
@@ -35,12 +37,14 @@ from typing import Any, ClassVar
 
 __all__ = [
     "KINDS",
+    "CapacityError",
     "CostLimitError",
     "DoctypeForbiddenError",
     "DocumentError",
     "EncodingError",
     "EvaluationError",
     "IndexFormatError",
+    "InternalError",
     "InvalidFieldError",
     "LimitError",
     "MissingExtraError",
@@ -244,6 +248,18 @@ class IndexFormatError(SardonyxError):
     """A saved index is foreign, truncated or damaged, or was written by a format this version does not read."""
 
     kinds = ("index_format",)
+
+
+class CapacityError(SardonyxError):
+    """A population is larger than one index can number."""
+
+    kinds = ("capacity",)
+
+
+class InternalError(SardonyxError):
+    """A fault of the core itself, which was caught at its border; please report it."""
+
+    kinds = ("internal",)
 
 
 class SettingsError(SardonyxError):

@@ -72,7 +72,13 @@ def test_a_reader_that_goes_away_is_no_failure_of_ours(folder: Path) -> None:
     with os.fdopen(writing, "wb") as output:
         command = [sys.executable, "-m", "sardonyx", "match", "-s", "q.txt", "--json", "a.xml"]
         done = subprocess.run(
-            command, cwd=folder, stdout=output, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, timeout=120, check=False
+            command,
+            cwd=folder,
+            stdout=output,
+            stderr=subprocess.PIPE,
+            stdin=subprocess.DEVNULL,
+            timeout=120,
+            check=False,
         )
     assert done.returncode == codes.OUTPUT_CLOSED
     assert b"Traceback" not in done.stderr

@@ -42,6 +42,8 @@ ELSEWHERE = {
     "missing_payload": "only rows of a batch have no payload: see test_broker",
     "missing_extra": "see test_the_missing_extra_is_named below",
     "cost_limit": "see test_cost_limit below",
+    "capacity": "four thousand million subscriptions would be needed",
+    "internal": "an example would be a bug",
     "generation": "of pipelines: see the tests of Spark",
     "sink": "of pipelines: see the tests of Spark",
     "pipeline": "of pipelines: see the tests of Spark",

@@ -60,7 +60,14 @@ def test_the_core_s_words_become_the_class_and_keep_everything(kind: str) -> Non
     fields = {"kind": kind, "message": "m", "line": 2, "column": 3, "offset": 4, "subscription_id": "s"}
     error = from_core(kind, fields)
     assert type(error) is KINDS[kind]
-    assert error.fields() == {"kind": kind, "line": 2, "column": 3, "offset": 4, "document_id": None, "subscription_id": "s"}
+    assert error.fields() == {
+        "kind": kind,
+        "line": 2,
+        "column": 3,
+        "offset": 4,
+        "document_id": None,
+        "subscription_id": "s",
+    }
     again = pickle.loads(pickle.dumps(error))
     assert type(again) is type(error)
     assert (again.message, again.fields(), str(again)) == (error.message, error.fields(), str(error))

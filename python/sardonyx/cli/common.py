@@ -186,8 +186,8 @@ def refusals(title: str, letters: Iterable[DeadLetter]) -> Table:
         if letter.line is not None or letter.column is not None:
             position = ":".join(str(number) for number in (letter.line, letter.column) if number is not None)
             place = f"{place} at {position}" if place else position
-        what = letter.document_id if letter.document_id is not None else letter.subscription_id
-        table.add_row(*(Text(printable(cell)) for cell in (what or "", place, letter.kind, letter.message)))
+        what = " on ".join(name for name in (letter.subscription_id, letter.document_id) if name is not None)
+        table.add_row(*(Text(printable(cell)) for cell in (what, place, letter.kind, letter.message)))
     return table
 
 
