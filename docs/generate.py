@@ -40,10 +40,11 @@ def cli_page() -> str:
 
 def settings_page() -> str:
     """docs/settings.md."""
-    parts = [
-        f"# Settings\n\n{NOTE}\nSettings are frozen objects, given once: `Broker(BrokerSettings(limits=Limits(depth=2000)))`; on "
-        "the command line `--limit depth=2000`; in a pipeline's YAML `limits: {depth: 2000}`.\n"
-    ]
+    intro = (
+        "Settings are frozen objects, given once: `Broker(BrokerSettings(limits=Limits(depth=2000)))`; on the command "
+        "line `--limit depth=2000`; in a pipeline's YAML `limits: {depth: 2000}`.\n"
+    )
+    parts = [f"# Settings\n\n{NOTE}\n{intro}"]
     for cls in (Limits, BrokerSettings):
         parts.append(f"## {cls.__name__}\n\n{(cls.__doc__ or '').splitlines()[0]}\n")
         parts.append("| setting | default | unit | what it bounds or chooses |\n|---|---|---|---|")
@@ -84,8 +85,9 @@ def field_descriptions(cls: type[Any]) -> dict[str, str]:
     found = {}
     for field, text in zip(tree.body, tree.body[1:], strict=False):
         if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
-            if isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant):
-                found[field.target.id] = " ".join(str(text.value.value).split())
+            match text:
+                case ast.Expr(value=ast.Constant(value=str(words))):
+                    found[field.target.id] = " ".join(words.split())
     return found
 
 

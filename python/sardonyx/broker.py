@@ -146,9 +146,9 @@ class Broker:
     ) -> RegisterReport:
         """Register many subscriptions; what is refused is reported and stops nothing.
 
-        `subscriptions`: an iterable of `Subscription`, mappings, or tuples `(id, query, ...)`; or an Arrow table, record
-        batch, reader, or anything with `__arrow_c_stream__`, with the columns `id` (or `subscription_id`), `query` and
-        optionally `language`, `namespaces` (JSON text or map), `stream`, `ignore_namespaces`; or what
+        `subscriptions`: an iterable of `Subscription`, mappings, or tuples `(id, query, ...)`; or an Arrow table,
+        record batch, reader, or anything with `__arrow_c_stream__`, with the columns `id` (or `subscription_id`),
+        `query` and optionally `language`, `namespaces` (JSON text or map), `stream`, `ignore_namespaces`; or what
         `sardonyx.subscriptions.read` gives. `on_progress` is told the number of subscriptions handled so far.
 
         >>> broker = Broker()
@@ -189,7 +189,7 @@ class Broker:
             raise TypeError("register_many needs an iterable of subscriptions, or an Arrow table")
         items = iter(subscriptions)
         while chunk := list(islice(items, rows)):
-            records = []
+            records: list[tuple[object, str | None]] = []
             for item in chunk:
                 if isinstance(item, SubscriptionBatch):
                     if records:

@@ -181,7 +181,7 @@ class MissingPayloadError(DocumentError):
 class SubscriptionError(SardonyxError):
     """A subscription can not be registered."""
 
-    kinds = ("subscription",)
+    kinds: ClassVar[tuple[str, ...]] = ("subscription",)
 
 
 class QuerySyntaxError(SubscriptionError):
@@ -289,7 +289,7 @@ def from_core(kind: str, fields: Mapping[str, Any]) -> SardonyxError:
     """The error for what the core says: the one mapping from its kinds to these classes.
 
     `fields` holds `message` and any of `line`, `column`, `offset`, `document_id`, `subscription_id`; a `kind` among
-    them is ignored in favour of the argument. A kind that is not in `KINDS` gives a plain `SardonyxError` that keeps it.
+    them is ignored in favour of the argument. A kind not in `KINDS` gives a plain `SardonyxError` that keeps it.
 
     >>> error = from_core("not_well_formed", {"message": "no closing tag", "line": 3, "column": 1, "offset": 40})
     >>> type(error).__name__, error.line

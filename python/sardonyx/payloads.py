@@ -55,11 +55,9 @@ def single(document: Document | bytes | str) -> tuple[bytes | str, str | None, s
             payload.encode()
         except UnicodeEncodeError as error:
             raise _not_unicode(error, name) from None
-    elif isinstance(payload, bytearray | memoryview):
-        payload = bytes(payload)
-    elif not isinstance(payload, bytes):
-        raise TypeError(f"a document must be Document, bytes or str, not {type(payload).__name__}")
-    return payload, stream, name
+        return payload, stream, name
+    _kind(payload)
+    return bytes(payload), stream, name
 
 
 def _not_unicode(error: UnicodeEncodeError, document_id: str | None = None) -> EncodingError:
@@ -98,8 +96,9 @@ def many(documents: Any, streams: Sequence[str | None] | None = None) -> Batch:
         run = list(group)
         if kind is str:
             for row, text in enumerate(run):
+                assert isinstance(text, str)
                 try:
-                    text if text.isascii() else text.encode()
+                    text.encode()
                 except UnicodeEncodeError as error:
                     unreadable[start + row] = _not_unicode(error)
                     run[row] = None

@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sardonyx.errors import InvalidFieldError, SubscriptionError, UnsupportedError
+from sardonyx.errors import InvalidFieldError, SardonyxError, SubscriptionError, UnsupportedError
 from sardonyx.model import DeadLetter, Subscription
 
 __all__ = ["SCHEMA", "Defaults", "SubscriptionBatch", "from_records", "from_table", "subscription_of"]
@@ -289,7 +289,7 @@ def _prefix_maps(table: pa.Table) -> pa.ChunkedArray:
     return pc.if_else(pc.equal(text, ""), None, text)
 
 
-def rejection(batch: SubscriptionBatch, row: int, error: SubscriptionError) -> DeadLetter:
+def rejection(batch: SubscriptionBatch, row: int, error: SardonyxError) -> DeadLetter:
     """The dead letter for a row of a batch that the core refused."""
     letter = DeadLetter.of(error)
     return letter if batch.locate is None else replace(letter, source=batch.locate(row))

@@ -47,17 +47,17 @@ def test_links_between_pages_lead_somewhere(repository: Path) -> None:
 
 def test_make_targets_named_in_pages_exist(repository: Path) -> None:
     makefile = (repository / "Makefile").read_text()
-    targets = set(re.findall(r"^([a-z-]+):", makefile, re.M))
+    targets = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
     named = set()
     for page in pages(repository):
-        named |= set(re.findall(r"(?:^ {4}|`)make ([a-z-]+)", page.read_text(), re.M))
+        named |= set(re.findall(r"(?:^ {4}|`)make ([a-z-]+)", page.read_text(), re.MULTILINE))
     assert {"demo", "test"} <= named <= targets
 
 
 def test_make_alone_lists_every_target(repository: Path) -> None:
     listed = subprocess.run(["make", "-s"], cwd=repository, capture_output=True, text=True, check=True).stdout
     makefile = (repository / "Makefile").read_text()
-    phony = re.search(r"^\.PHONY: (.+)$", makefile, re.M)
+    phony = re.search(r"^\.PHONY: (.+)$", makefile, re.MULTILINE)
     assert phony is not None
     assert {line.split()[0] for line in listed.splitlines()} == set(phony[1].split())
     assert all(len(line.split(maxsplit=1)) == 2 for line in listed.splitlines())
@@ -93,7 +93,7 @@ def test_every_command_and_setting_is_documented(generate: ModuleType, repositor
 def test_options_and_commands_in_readme_exist(repository: Path, generate: ModuleType) -> None:
     """Each `sardonyx ...` line of README uses commands and options that the help knows."""
     helps = dict(generate.commands(generate.command_line))
-    lines = re.findall(r"^ {4}(sardonyx [^#\n]+)", (repository / "README.md").read_text(), re.M)
+    lines = re.findall(r"^ {4}(sardonyx [^#\n]+)", (repository / "README.md").read_text(), re.MULTILINE)
     assert len(lines) >= 5
     for line in lines:
         words = line.split()
@@ -106,7 +106,7 @@ def test_options_and_commands_in_readme_exist(repository: Path, generate: Module
 def test_readme_s_python_example_prints_what_it_says(heading: str, repository: Path) -> None:
     text = (repository / "README.md").read_text()
     section = text.split(f"## {heading}")[1].split("\n## ")[0]
-    code = re.search(r"```python\n(.*?)```", section, re.S)
+    code = re.search(r"```python\n(.*?)```", section, re.DOTALL)
     said = re.search(r"This prints `(.+?)`", section)
     assert code is not None
     assert said is not None

@@ -167,13 +167,11 @@ def read_document(name: str, stream: str | None, limits: Limits) -> Document | D
     most = limits.document_bytes + 1
     try:
         if name == "-":
-            payload = click.get_binary_stream("stdin").read(most)
-        else:
-            with open(name, "rb") as file:
-                payload = file.read(most)
+            return Document(name, sys.stdin.buffer.read(most), stream)
+        with open(name, "rb") as file:
+            return Document(name, file.read(most), stream)
     except OSError as error:
         return DeadLetter.of(MissingPayloadError(str(error), document_id=name))
-    return Document(name, payload, stream)
 
 
 def refusals(title: str, letters: Iterable[DeadLetter]) -> Table:
