@@ -4,6 +4,7 @@
 //! document (the number of the resolved name) carries the parse number and the namespace scope it was made for.
 
 use std::hash::BuildHasher;
+use std::sync::Arc;
 
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
@@ -35,8 +36,9 @@ const UNRESOLVED: Resolved = Resolved { parse: 0, scope: 0, name: 0 };
 struct Entry {
     start: u32,
     end: u32,
-    /// Length of the prefix; `u32::MAX` without prefix.
-    colon: u32,
+    /// Prefix, empty if none, and local part, shared with the documents.
+    prefix: Arc<str>,
+    local: Arc<str>,
     role: Role,
     /// The last element that had this name as an attribute.
     seen: u64,
@@ -93,7 +95,8 @@ impl NameCache {
         self.entries.push(Entry {
             start,
             end: self.text.len() as u32,
-            colon: colon.map_or(u32::MAX, |at| at as u32),
+            prefix: name[..colon.unwrap_or(0)].into(),
+            local: name[colon.map_or(0, |at| at + 1)..].into(),
             role,
             seen: 0,
             element: UNRESOLVED,
@@ -115,17 +118,14 @@ impl NameCache {
     }
 
     /// Prefix (empty if none) and local part.
-    pub(super) fn parts(&self, at: u32) -> (&str, &str) {
-        let text = self.text(at);
-        match self.entries[at as usize].colon {
-            u32::MAX => ("", text),
-            colon => (&text[..colon as usize], &text[colon as usize + 1..]),
-        }
+    pub(super) fn parts(&self, at: u32) -> (&Arc<str>, &Arc<str>) {
+        let entry = &self.entries[at as usize];
+        (&entry.prefix, &entry.local)
     }
 
     /// Whether the name has a prefix.
     pub(super) fn has_prefix(&self, at: u32) -> bool {
-        self.entries[at as usize].colon != u32::MAX
+        !self.entries[at as usize].prefix.is_empty()
     }
 
     /// What the name means as an attribute.
