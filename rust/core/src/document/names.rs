@@ -3,10 +3,10 @@
 //! Entries outlive a document: a stream of messages uses few names, and a name stays valid. What depends on the
 //! document (the number of the resolved name) carries the parse number and the namespace scope it was made for.
 
-use std::hash::BuildHasher;
+use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
 
-use foldhash::fast::FixedState;
+use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
 use super::chars::qname_colon;
@@ -52,8 +52,17 @@ pub(super) struct NameCache {
     text: String,
     entries: Vec<Entry>,
     table: HashTable<u32>,
-    hasher: FixedState,
+    /// Seeded at random, so that names cannot be chosen to collide; nothing depends on the order of the table.
+    hasher: RandomState,
     parse: u32,
+}
+
+/// The hash of a name alone, without the mark that a text in a tuple gets.
+#[inline]
+fn hash_of(state: &RandomState, name: &str) -> u64 {
+    let mut hasher = state.build_hasher();
+    hasher.write(name.as_bytes());
+    hasher.finish()
 }
 
 /// Names kept beyond one document, in bytes; above it the cache starts afresh.
@@ -74,7 +83,7 @@ impl NameCache {
     /// The entry of a qualified name; `None` if the text is not one.
     #[inline]
     pub(super) fn entry(&mut self, name: &str) -> Option<u32> {
-        let hash = self.hasher.hash_one(name);
+        let hash = hash_of(&self.hasher, name);
         if let Some(at) = self.table.find(hash, |at| self.text(*at) == name) {
             return Some(*at);
         }
@@ -105,7 +114,7 @@ impl NameCache {
         let (hasher, text, entries) = (&self.hasher, &self.text, &self.entries);
         self.table.insert_unique(hash, at, |at| {
             let entry = &entries[*at as usize];
-            hasher.hash_one(&text[entry.start as usize..entry.end as usize])
+            hash_of(hasher, &text[entry.start as usize..entry.end as usize])
         });
         Some(at)
     }

@@ -7,7 +7,7 @@
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
-use foldhash::fast::FixedState;
+use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
 /// A node's pre-order number; the document node is 0.
@@ -206,6 +206,8 @@ pub struct TreeBuilder {
     document: Document,
     open: Vec<NodeId>,
     name_ids: HashTable<u32>,
+    /// Seeded at random, so that names cannot be chosen to collide; nothing depends on the order of the table.
+    hasher: RandomState,
     text_open: bool,
 }
 
@@ -247,6 +249,7 @@ impl TreeBuilder {
             },
             open: vec![0],
             name_ids: HashTable::with_capacity(NAMES_EXPECTED),
+            hasher: RandomState::default(),
             text_open: false,
         }
     }
@@ -278,7 +281,7 @@ impl TreeBuilder {
     }
 
     fn add_name(&mut self, prefix: &str, local: &str, uri: &str, name: impl FnOnce() -> Name) -> u32 {
-        let hasher = FixedState::default();
+        let hasher = &self.hasher;
         let hash = hasher.hash_one((prefix, local, uri));
         let names = &mut self.document.names;
         let same = |id: &u32| {
