@@ -99,6 +99,12 @@ class Index:
         `candidate` (bool: whether one of them held), `stream_matched` (bool), `clauses`: list of dicts with `clause`
         (text), `held` (bool), `depth` (nesting), `nodes` (list of MatchedNode, at most 5), `reason` (str).
         """
+    @property
+    def content_hash(self) -> str | None:
+        """What `save` returned for the file that this index was loaded from; None for one that was not loaded.
+
+        Read from the head of the file, also by `load(verify=False)`: a worker compares it with the hash it was sent.
+        """
     def save(self, path: str) -> str:
         """Write the current generation to one file (atomically); returns its content hash (hex)."""
     @staticmethod
@@ -113,6 +119,14 @@ def check(
     query: str, namespaces: Mapping[str, str] | None = None, ignore_namespaces: bool = False
 ) -> str:
     """Parse a filter; returns its canonical text, raises `SubscriptionError`."""
+
+def notification_ids(document_ids: Any, subscription_ids: Any) -> Any:
+    """The `notification_id` of each pair, as an Arrow string array (capsule interface).
+
+    Two Arrow string arrays of equal length, without nulls. The ids are `sardonyx.model.notification_id` with position 0:
+    BLAKE2b-128 in lower-case hexadecimal over length, UTF-8 of the document id, length, UTF-8 of the subscription id and
+    the position; lengths in bytes and position as 8 bytes, little endian.
+    """
 
 @final
 class Splitter:

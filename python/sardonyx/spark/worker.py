@@ -1,0 +1,172 @@
+"""What runs in Spark's Python workers: Arrow batches of documents in, Arrow batches of results out.
+
+The closure that travels holds a path, a content hash, a generation and the limits; the index itself is memory-mapped by
+each worker and kept in a module-level table, because workers are reused from task to task and from micro-batch to
+micro-batch (and replaced when idle: loading has to be cheap).
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sardonyx import _core
+from sardonyx.spark.errors import GenerationError
+from sardonyx.spark.schemas import BATCH, DEAD_LETTER, NOTIFICATION, RESULTS_ARROW
+
+__all__ = ["IndexReference", "MatchTask", "cached_index"]
+
+CACHED_GENERATIONS = 2
+"""Indexes kept by one worker: the current one, and the former for tasks still running or replayed with it."""
+
+OUTPUT_ROWS = 65_536
+"""Rows of one result batch: a popular document can have a million notifications, and Arrow strings end at 2 GiB."""
+
+_CACHE: OrderedDict[tuple[str, str], _core.Index] = OrderedDict()
+_LOCK = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class IndexReference:
+    """Which index a task matches against."""
+
+    path: str
+    """The saved index, readable under this path on every worker."""
+    content_hash: str
+    """What `Index.save` said of it; the key of the worker's cache."""
+    generation: int
+    """The number stamped on every result."""
+
+
+def cached_index(
+    reference: IndexReference, limits: Mapping[str, int | str] | None = None, cost_limit: int | None = None
+) -> _core.Index:
+    """The index of this process, loaded by memory map on first use; raises `IndexFormatError`.
+
+    The driver has verified the file; a worker only compares the content hash in its head with the one asked for, so that
+    a file replaced under a running query is an error and never another answer.
+    """
+    key = (reference.content_hash, json.dumps([dict(limits or {}), cost_limit], sort_keys=True))
+    with _LOCK:
+        index = _CACHE.get(key)
+        if index is None:
+            index = _core.Index.load(reference.path, verify=False, cost_limit=cost_limit, limits=limits)
+            if index.content_hash != reference.content_hash:
+                raise GenerationError(
+                    f"{reference.path} holds another index ({index.content_hash}) than this query began with "
+                    f"({reference.content_hash}); publish new generations instead of replacing the file"
+                )
+            _CACHE[key] = index
+        _CACHE.move_to_end(key)
+        while len(_CACHE) > CACHED_GENERATIONS:
+            _CACHE.popitem(last=False)
+        return index
+
+
+@dataclass(frozen=True, slots=True)
+class MatchTask:
+    """The function for `mapInArrow`: columns `document_id`, `payload` and optionally `stream`, `timestamp`,
+    `source_error` in, rows of `RESULTS` out."""
+
+    index: IndexReference
+    limits: Mapping[str, int | str] | None = None
+    cost_limit: int | None = None
+    matcher: _core.Matcher = "inverted"
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Match all batches of one task; the counts come last."""
+        counts = {"documents": 0, "matched_documents": 0, "payload_bytes": 0}
+        oldest: int | None = None
+        index = cached_index(self.index, self.limits, self.cost_limit)
+        for batch in batches:
+            counts["documents"] += batch.num_rows
+            counts["payload_bytes"] += pc.sum(pc.binary_length(batch.column("payload"))).as_py() or 0
+            stamp = _oldest_us(batch)
+            if stamp is not None:
+                oldest = stamp if oldest is None else min(oldest, stamp)
+            usable, unreadable = _unreadable(batch)
+            if unreadable is not None:
+                yield _rows(DEAD_LETTER, self.index.generation, **unreadable)
+            matches, errors = self._match(index, usable)
+            yield from self._notifications(usable, matches)
+            if errors.num_rows:
+                yield self._dead_letters(usable, errors)
+            counts["matched_documents"] += pc.count_distinct(matches.column("document")).as_py()
+        if counts["documents"]:
+            row = {name: pa.array([value], pa.int64()) for name, value in counts.items()}
+            yield _rows(BATCH, self.index.generation, oldest_timestamp_us=pa.array([oldest], pa.int64()), **row)
+
+    def _match(self, index: _core.Index, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.RecordBatch]:
+        streams = batch.column("stream") if "stream" in batch.schema.names else None
+        matches, errors = index.match_batch(batch.column("payload"), streams, threads=1, matcher=self.matcher)
+        return pa.record_batch(matches), pa.record_batch(errors)
+
+    def _notifications(self, documents: pa.RecordBatch, matches: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        for start in range(0, matches.num_rows, OUTPUT_ROWS):
+            part = matches.slice(start, OUTPUT_ROWS)
+            document_ids = documents.column("document_id").take(part.column("document")).cast(pa.string())
+            subscription_ids = part.column("subscription_id").dictionary_decode()
+            yield _rows(
+                NOTIFICATION,
+                self.index.generation,
+                document_id=document_ids,
+                subscription_id=subscription_ids,
+                notification_id=pa.array(_core.notification_ids(document_ids, subscription_ids)),
+            )
+
+    def _dead_letters(self, documents: pa.RecordBatch, errors: pa.RecordBatch) -> pa.RecordBatch:
+        columns = {name: errors.column(name) for name in ("kind", "message", "line", "column", "offset")}
+        document_ids = documents.column("document_id").take(errors.column("document"))
+        return _rows(DEAD_LETTER, self.index.generation, document_id=document_ids, **columns)
+
+
+def _rows(outcome: str, generation: int, **columns: pa.Array) -> pa.RecordBatch:
+    """A batch of `RESULTS`: the given columns, the constants, and nulls elsewhere."""
+    count = len(next(iter(columns.values())))
+    arrays = []
+    for field in RESULTS_ARROW:
+        if field.name == "outcome":
+            arrays.append(pa.repeat(outcome, count))
+        elif field.name == "generation":
+            arrays.append(pa.repeat(pa.scalar(generation, pa.int64()), count))
+        elif field.name in columns:
+            arrays.append(columns[field.name].cast(field.type))
+        else:
+            arrays.append(pa.nulls(count, field.type))
+    return pa.record_batch(arrays, schema=RESULTS_ARROW)
+
+
+def _oldest_us(batch: pa.RecordBatch) -> int | None:
+    if "timestamp" not in batch.schema.names:
+        return None
+    oldest: int | None = pc.min(batch.column("timestamp").cast(pa.int64())).as_py()
+    return oldest
+
+
+def _unreadable(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, dict[str, pa.Array] | None]:
+    """Split off the rows that can not be matched at all: no id to notify under, or a source that could not read them."""
+    bad = pc.is_null(batch.column("document_id"))
+    if "source_error" in batch.schema.names:
+        bad = pc.or_(bad, pc.is_valid(batch.column("source_error")))
+    if not pc.any(bad).as_py():
+        return batch, None
+    letters = [_reason(row) for row in batch.filter(bad).drop_columns(["payload"]).to_pylist()]
+    columns = {
+        field.name: pa.array([letter.get(field.name) for letter in letters], field.type)
+        for field in RESULTS_ARROW
+        if field.name in ("document_id", "kind", "message", "line", "column", "offset")
+    }
+    return batch.filter(pc.invert(bad)), columns
+
+
+def _reason(row: Mapping[str, Any]) -> dict[str, Any]:
+    if row.get("source_error") is not None:
+        return {**json.loads(row["source_error"]), "document_id": row["document_id"]}
+    return {"kind": "missing_document_id", "message": "the document has no document_id", "document_id": None}
