@@ -9,7 +9,6 @@ from __future__ import annotations
 import pyarrow as pa
 from pyspark.sql.types import (
     BinaryType,
-    BooleanType,
     DataType,
     LongType,
     StringType,
@@ -29,7 +28,6 @@ __all__ = [
     "RESULTS",
     "RESULTS_ARROW",
     "STATISTICS",
-    "SUBSCRIPTIONS",
 ]
 
 NOTIFICATION = "notification"
@@ -61,15 +59,6 @@ DOCUMENTS = _struct(
 too: JSON with `kind`, `message`, `line`, `column`, `offset` of a document that its source could not read, which `match`
 turns into a dead letter."""
 
-SUBSCRIPTIONS = _struct(
-    ("subscription_id", _STRING),
-    ("query", _STRING),
-    ("namespaces", _STRING),
-    ("ignore_namespaces", BooleanType()),
-    ("stream", _STRING),
-)
-"""Subscriptions in a DataFrame; the first two are required. `namespaces` is JSON (prefix to URI) or a map column."""
-
 RESULTS = _struct(
     ("outcome", _STRING),
     ("document_id", _STRING),
@@ -83,6 +72,8 @@ RESULTS = _struct(
     ("offset", _LONG),
     ("documents", _LONG),
     ("matched_documents", _LONG),
+    ("notifications", _LONG),
+    ("dead_letters", _LONG),
     ("payload_bytes", _LONG),
     ("oldest_timestamp_us", _LONG),
 )
@@ -104,6 +95,14 @@ NOTIFICATIONS = _select("document_id", "subscription_id", "notification_id", "ge
 DEAD_LETTERS = _select("document_id", "subscription_id", "kind", "message", "line", "column", "offset", "generation")
 """One row per document, or refused subscription, with the reason; lines and columns from 1, offsets in bytes from 0."""
 
-STATISTICS = _select("generation", "documents", "matched_documents", "payload_bytes", "oldest_timestamp_us")
-"""One row per task: documents seen (dead letters included), how many matched anything, their size, and the oldest
-`timestamp` among them in microseconds since 1970 UTC (null where the documents carry none)."""
+STATISTICS = _select(
+    "generation",
+    "documents",
+    "matched_documents",
+    "notifications",
+    "dead_letters",
+    "payload_bytes",
+    "oldest_timestamp_us",
+)
+"""One row per task: documents seen (dead letters included), how many matched anything, notifications and dead letters
+made of them, their size, and the oldest `timestamp` in microseconds since 1970 UTC (null where there is none)."""

@@ -10,16 +10,17 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from sardonyx import _core
+from sardonyx.broker import Broker
 from sardonyx.spark._files import file_lock, fsync_path, read_json, write_json
 from sardonyx.spark.errors import GenerationError
 from sardonyx.spark.worker import IndexReference
 
-__all__ = ["Generation", "clean", "current", "pin", "publish_generation", "unpin"]
+__all__ = ["Generation", "clean", "current", "is_published", "pin", "publish_generation", "unpin"]
 
 POINTER = "current"
 PINS = "sardonyx-pins"
@@ -65,11 +66,13 @@ class Generation:
         )
 
 
-def publish_generation(index: _core.Index, directory: str | Path, *, source_digest: str | None = None) -> Generation:
+def publish_generation(
+    index: Broker | _core.Index, directory: str | Path, *, source_digest: str | None = None
+) -> Generation:
     """Save an index into the directory and make it the current generation.
 
     The pointer moves only when the file is whole and on the disk, so that a reader sees the former generation or this
-    one. An index with the content of the current generation is not published again.
+    one. An index with the content of the current generation keeps that generation's number and file.
     """
     root = Path(directory).resolve()
     root.mkdir(parents=True, exist_ok=True)
@@ -79,17 +82,23 @@ def publish_generation(index: _core.Index, directory: str | Path, *, source_dige
         fsync_path(aside)
         with _turn(root):
             last = _read_current(root)
-            if last is not None and last.content_hash == content_hash and last.source_digest == source_digest:
-                return last
-            number = max(index.generation, 1 if last is None else last.number + 1)
-            final = root / f"index-{number}-{content_hash[:16]}.sdx"
-            aside.replace(final)
-            fsync_path(root)
-            generation = Generation(number, content_hash, str(final), len(index), source_digest)
+            if last is not None and last.content_hash == content_hash:
+                generation = replace(last, source_digest=source_digest)
+            else:
+                number = max(index.generation, 1 if last is None else last.number + 1)
+                final = root / f"index-{number}-{content_hash[:16]}.sdx"
+                aside.replace(final)
+                fsync_path(root)
+                generation = Generation(number, content_hash, str(final), len(index), source_digest)
             write_json(root / POINTER, generation._to_json())
             return generation
     finally:
         aside.unlink(missing_ok=True)
+
+
+def is_published(directory: str | Path) -> bool:
+    """Whether a directory holds published generations."""
+    return (Path(directory) / POINTER).is_file()
 
 
 def current(directory: str | Path) -> Generation:
@@ -143,6 +152,7 @@ def clean(directory: str | Path, keep: int = 2) -> list[str]:
         doomed = [file for file in files if file.name not in wanted]
         for file in doomed:
             file.unlink()
+            (root / f"refused-{file.name.split('-')[1]}.json").unlink(missing_ok=True)
         return [file.name for file in doomed]
 
 

@@ -29,6 +29,8 @@ CACHED_GENERATIONS = 2
 OUTPUT_ROWS = 65_536
 """Rows of one result batch: a popular document can have a million notifications, and Arrow strings end at 2 GiB."""
 
+_COUNTED = ("documents", "matched_documents", "notifications", "dead_letters", "payload_bytes")
+
 _CACHE: OrderedDict[tuple[str, str], _core.Index] = OrderedDict()
 _LOCK = threading.Lock()
 
@@ -82,23 +84,24 @@ class MatchTask:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Match all batches of one task; the counts come last."""
-        counts = {"documents": 0, "matched_documents": 0, "payload_bytes": 0}
+        counts = dict.fromkeys(_COUNTED, 0)
         oldest: int | None = None
         index = cached_index(self.index, self.limits, self.cost_limit)
         for batch in batches:
-            counts["documents"] += batch.num_rows
-            counts["payload_bytes"] += pc.sum(pc.binary_length(batch.column("payload"))).as_py() or 0
-            stamp = _oldest_us(batch)
-            if stamp is not None:
-                oldest = stamp if oldest is None else min(oldest, stamp)
             usable, unreadable = _unreadable(batch)
-            if unreadable is not None:
-                yield _rows(DEAD_LETTER, self.index.generation, **unreadable)
             matches, errors = self._match(index, usable)
+            stamps = [stamp for stamp in (oldest, _oldest_us(batch)) if stamp is not None]
+            oldest = min(stamps, default=None)
+            counts["documents"] += batch.num_rows
+            counts["matched_documents"] += pc.count_distinct(matches.column("document")).as_py()
+            counts["notifications"] += matches.num_rows
+            counts["dead_letters"] += errors.num_rows + batch.num_rows - usable.num_rows
+            counts["payload_bytes"] += pc.sum(pc.binary_length(batch.column("payload"))).as_py() or 0
             yield from self._notifications(usable, matches)
             if errors.num_rows:
                 yield self._dead_letters(usable, errors)
-            counts["matched_documents"] += pc.count_distinct(matches.column("document")).as_py()
+            if unreadable is not None:
+                yield _rows(DEAD_LETTER, self.index.generation, **unreadable)
         if counts["documents"]:
             row = {name: pa.array([value], pa.int64()) for name, value in counts.items()}
             yield _rows(BATCH, self.index.generation, oldest_timestamp_us=pa.array([oldest], pa.int64()), **row)
