@@ -149,7 +149,9 @@ def _choice(name: str, value: object, choices: tuple[str, ...]) -> None:
 def _local_path(name: str, path: str | None) -> None:
     """Folders that are renamed into place have to be on a file system, and their names must not read as patterns."""
     if path is not None and ("://" in path or any(sign in path for sign in "*?[]{}")):
-        raise SettingsError(f"{name} is {path!r}; it must be a local or mounted folder, without any of *?[]{{}} in its name")
+        raise SettingsError(
+            f"{name} is {path!r}; it must be a local or mounted folder, without any of *?[]{{}} in its name"
+        )
 
 
 def _build(cls: Any, values: Mapping[str, Any], prefix: str) -> Any:

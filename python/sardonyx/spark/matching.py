@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import functions as sf
 from pyspark.sql.types import BinaryType, StringType, StructType
 
 from sardonyx import _core
@@ -43,9 +43,9 @@ def match(
 ) -> DataFrame:
     """Match every document against every subscription; the result has the columns `schemas.RESULTS`.
 
-    `documents` may be a DataFrame or a streaming DataFrame. The named columns are read from it: `payload` is binary (the
-    document's own encoding counts) or string (already decoded); `stream`, `timestamp` and `source_error` are used if
-    they exist. `subscriptions` is anything that `sardonyx.spark.prepare` accepts.
+    `documents` may be a DataFrame or a streaming DataFrame. The named columns are read from it: `payload` is binary
+    (the document's own encoding counts) or string (already decoded); `stream`, `timestamp` and `source_error` are
+    used if they exist. `subscriptions` is anything that `sardonyx.spark.prepare` accepts.
 
     A stream keeps the generation that it was started with; `run_pipeline` follows new ones. Subscriptions that were
     refused are rows of the result of a batch (no `document_id`); for a stream take them from `prepare`.
@@ -53,12 +53,12 @@ def match(
     The result is lazy: `notifications` and `dead_letters` of it, each written on its own, match twice. Write the result
     itself, partitioned by `outcome`, or cache it, to match once.
     """
-    columns = [F.col(f"`{document_id}`").cast("string").alias("document_id"), _payload(documents, payload)]
+    columns = [sf.col(f"`{document_id}`").cast("string").alias("document_id"), _payload(documents, payload)]
     for name, role in ((stream, "stream"), (source_error, "source_error")):
         if name in documents.columns:
-            columns.append(F.col(f"`{name}`").cast("string").alias(role))
+            columns.append(sf.col(f"`{name}`").cast("string").alias(role))
     if timestamp in documents.columns:
-        columns.append(F.col(f"`{timestamp}`").cast("timestamp").alias("timestamp"))
+        columns.append(sf.col(f"`{timestamp}`").cast("timestamp").alias("timestamp"))
     limits = limits or Limits()
     population = prepare(subscriptions, index_directory, limits)
     task = MatchTask(population.generation.reference(), limits.for_core(), limits.cost_limit, matcher)
@@ -91,7 +91,7 @@ def statistics(results: DataFrame) -> DataFrame:
 
 
 def _select(results: DataFrame, outcome: str, schema: StructType) -> DataFrame:
-    return results.where(F.col("outcome") == outcome).select(*[F.col(f"`{name}`") for name in schema.fieldNames()])
+    return results.where(sf.col("outcome") == outcome).select(*[sf.col(f"`{name}`") for name in schema.fieldNames()])
 
 
 def _payload(documents: DataFrame, name: str) -> Any:
@@ -100,4 +100,4 @@ def _payload(documents: DataFrame, name: str) -> Any:
     kind = documents.schema[name].dataType
     if not isinstance(kind, BinaryType | StringType):
         raise SettingsError(f"column {name!r} is {kind.simpleString()}; a payload is binary or string")
-    return F.col(f"`{name}`").alias("payload")
+    return sf.col(f"`{name}`").alias("payload")

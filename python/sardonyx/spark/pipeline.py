@@ -1,7 +1,8 @@
 """`run_pipeline`: source, subscriptions and sink put together, as one batch or as a stream.
 
-A stream runs `foreachBatch`: take up changed subscriptions, pin a generation to the batch, match, write idempotently under
-the batch's id. Everything that decides a batch's answers is on disk before it runs, so that a replay repeats them.
+A stream runs `foreachBatch`: take up changed subscriptions, pin a generation to the batch, match, write idempotently
+under the batch's id. Everything that decides a batch's answers is on disk before it runs, so that a replay repeats
+them.
 """
 
 from __future__ import annotations
@@ -51,9 +52,10 @@ def run_pipeline(
 ) -> Summary:
     """Run a pipeline to its end: of the documents, or of the caller's patience.
 
-    Without a checkpoint: one batch over the documents that are there. With one: a stream that goes on where it was left;
-    Ctrl-C (or SIGTERM) ends it and is reported in the summary, as is what was done until then. `on_progress` is called in
-    the caller's thread after each batch. `spark`: the session to use; by default `local_session`, left running.
+    Without a checkpoint: one batch over the documents that are there. With one: a stream that goes on where it was
+    left; Ctrl-C (or SIGTERM) ends it and is reported in the summary, as is what was done until then. `on_progress` is
+    called in the caller's thread after each batch. `spark`: the session to use; by default `local_session`, left
+    running.
 
     Raises `SettingsError`, `SinkError`, `GenerationError` and the errors of reading subscriptions; `PipelineError` with
     the cause chained when Spark gives up.
@@ -149,9 +151,7 @@ class _Run:
         self._batches += 1
         oldest_us = counts.oldest_timestamp_us
         lag_s = None if oldest_us is None else time.time() - oldest_us / 1e6
-        self._progress.put(
-            Progress(batch_id, number, counts, self._total, time.monotonic() - started, lag_s, warning)
-        )
+        self._progress.put(Progress(batch_id, number, counts, self._total, time.monotonic() - started, lag_s, warning))
 
     def _report(self) -> None:
         while not self._progress.empty():
@@ -218,7 +218,7 @@ def _stop_signals(stop: threading.Event) -> Iterator[None]:
         yield
         return
 
-    def note(number: int, frame: FrameType | None) -> None:
+    def note(_number: int, _frame: FrameType | None) -> None:
         stop.set()
 
     former = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}

@@ -1,8 +1,8 @@
 """From whatever holds subscriptions to one saved index that all workers can map.
 
-Accepted are a `Broker`, an index of the core, a DataFrame of subscriptions, everything that `Broker.register_many` takes,
-a subscriptions file or folder, a saved index, and a directory of published generations. What is not saved yet is published
-into a directory of its own.
+Accepted are a `Broker`, an index of the core, a DataFrame of subscriptions, everything that `Broker.register_many`
+takes, a subscriptions file or folder, a saved index, and a directory of published generations. What is not saved yet
+is published into a directory of its own.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ def prepare(subscriptions: Any, directory: str | Path | None = None, limits: Lim
 
     `directory` has to be readable under the same path on every worker; by default it is a temporary one, which serves
     local sessions and goes with the process. A saved index and a published generation are used where they lie. Raises
-    `SubscriptionFileError`, `IndexFormatError` or `GenerationError`; single subscriptions that can not be registered are
-    in `Population.refused`.
+    `SubscriptionFileError`, `IndexFormatError` or `GenerationError`; single subscriptions that can not be registered
+    are in `Population.refused`.
     """
     if isinstance(subscriptions, Population):
         return subscriptions
@@ -84,7 +84,9 @@ def prepare(subscriptions: Any, directory: str | Path | None = None, limits: Lim
     return Population(generation, refused)
 
 
-def build_index(subscriptions: Any, limits: Limits | None = None) -> tuple[Broker | _core.Index, tuple[DeadLetter, ...]]:
+def build_index(
+    subscriptions: Any, limits: Limits | None = None
+) -> tuple[Broker | _core.Index, tuple[DeadLetter, ...]]:
     """An index in memory of anything that is not saved yet, and the subscriptions that were refused."""
     if isinstance(subscriptions, _core.Index | Broker):
         return subscriptions, ()

@@ -1,7 +1,7 @@
 """Splitting large files into one document per record element, in the workers and in flat memory.
 
-Spark lists the files (once, in a stream's checkpoint) and hands their paths to this task; the payloads never pass through
-the driver, and a file is read as a stream whose batches are bounded in bytes.
+Spark lists the files (once, in a stream's checkpoint) and hands their paths to this task; the payloads never pass
+through the driver, and a file is read as a stream whose batches are bounded in bytes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ __all__ = ["SplitTask"]
 @dataclass(frozen=True, slots=True)
 class SplitTask:
     """The function for `mapInArrow`: the columns `path`, `name` (what the records are named after) and `timestamp` of
-    each file in, documents out."""
+    each file in, documents out.
+    """
 
     record: str
     limits: Mapping[str, int | str]

@@ -1,7 +1,8 @@
 """The exact columns of everything that flows through Spark, as Spark and as Arrow schemas.
 
 Results are one table with a discriminator (`outcome`), because one pass over the documents gives notifications, dead
-letters and counts together; the narrower schemas are what `notifications`, `dead_letters` and `statistics` select of it.
+letters and counts together; the narrower schemas are what `notifications`, `dead_letters` and `statistics` select of
+it.
 """
 
 from __future__ import annotations

@@ -51,6 +51,9 @@ def local_session(
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    if not any(os.environ.get(name) for name in ("LC_ALL", "LC_CTYPE", "LANG")):
+        # In the POSIX locale the JVM can not open files whose names are not ASCII, and reports them as missing.
+        os.environ["LC_ALL"] = "C.UTF-8"
     with as_file(files("sardonyx.spark") / "log4j2.properties") as logging:
         builder = (
             SparkSession.builder.master(f"local[{cores},{TASK_ATTEMPTS}]")

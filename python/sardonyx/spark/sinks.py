@@ -21,13 +21,13 @@ import uuid
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TextIO
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import functions as sf
 from pyspark.sql.types import LongType, StructField, StructType
 
 from sardonyx.spark._files import file_lock, fsync_path, fsync_tree, read_json, write_json
@@ -76,14 +76,16 @@ def open_sink(config: SinkConfig, run_id: str | None) -> Iterator[Sink]:
         try:
             stack.enter_context(file_lock(root / ".lock", wait=False))
         except BlockingIOError as error:
-            raise SinkError(f"{root} is being written by another pipeline; give each pipeline a sink of its own") from error
+            raise SinkError(
+                f"{root} is being written by another pipeline; give each pipeline a sink of its own"
+            ) from error
         owner = {"run": run_id, "format": config.kind}
         found = read_json(root / "_sardonyx.json")
         if found is not None and found != owner and any(root.glob("batch_id=*")):
+            whose = "another checkpoint" if found["run"] else "a run without checkpoint"
             raise SinkError(
-                f"{root} holds {found['format']} batches of "
-                f"{'another checkpoint' if found['run'] else 'a run without checkpoint'}, which this run would mix with its "
-                "own; use an empty folder, or the checkpoint that belongs to it"
+                f"{root} holds {found['format']} batches of {whose}, which this run would mix with its own; use an "
+                "empty folder, or the checkpoint that belongs to it"
             )
         write_json(root / "_sardonyx.json", owner)
         _tidy(root)
@@ -142,23 +144,30 @@ class FolderSink:
 class ConsoleSink:
     """Prints the results: for looking at, as a whole batch passes through the driver."""
 
+    def __init__(self, out: TextIO | None = None) -> None:
+        """Print to `out`, by default standard output."""
+        self._out = out
+
     def write(self, results: DataFrame, batch_id: int, generation: int) -> BatchCounts:
         """Print some rows of each outcome."""
         table = results.toArrow()
         counts = _sum(table.filter(pc.equal(table["outcome"], BATCH)))
-        print(f"batch {batch_id}, generation {generation}: {counts.documents} documents")
+        self._print(f"batch {batch_id}, generation {generation}: {counts.documents} documents")
         for outcome in OUTCOMES[:2]:
             rows = table.filter(pc.equal(table["outcome"], outcome))
             for row in rows.slice(0, CONSOLE_ROWS).to_pylist():
-                print("  " + json.dumps(_without_nulls(row), ensure_ascii=False))
+                self._print("  " + json.dumps(_without_nulls(row), ensure_ascii=False))
             if rows.num_rows > CONSOLE_ROWS:
-                print(f"  ... and {rows.num_rows - CONSOLE_ROWS} more of outcome {outcome}")
+                self._print(f"  ... and {rows.num_rows - CONSOLE_ROWS} more of outcome {outcome}")
         return counts
 
     def write_refused(self, population: Population) -> None:
         """Print them."""
         for letter in population.refused:
-            print(f"refused: {letter}")
+            self._print(f"refused: {letter}")
+
+    def _print(self, line: str) -> None:
+        print(line, file=self._out)
 
 
 def read_notifications(spark: SparkSession, path: str | Path) -> DataFrame:
@@ -172,7 +181,7 @@ def read_dead_letters(spark: SparkSession, path: str | Path) -> DataFrame:
     refused = Path(path).absolute() / "refused"
     if not refused.exists():
         return letters
-    rows = spark.read.schema(RESULTS).json(refused.as_uri()).withColumn("batch_id", F.lit(None).cast("bigint"))
+    rows = spark.read.schema(RESULTS).json(refused.as_uri()).withColumn("batch_id", sf.lit(None).cast("bigint"))
     return letters.unionByName(rows.select(*letters.columns))
 
 
@@ -210,7 +219,7 @@ def _without_nulls(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _tidy(root: Path) -> None:
-    """Remove what a killed run left: halves of batches, and former versions of replaced ones (kept if nothing newer)."""
+    """Remove what a killed run left: halves of batches, and former versions of batches (put back if nothing newer)."""
     for folder in root.glob(".inflight-*"):
         shutil.rmtree(folder, ignore_errors=True)
     for folder in root.glob(".replaced-*"):

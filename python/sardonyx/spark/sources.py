@@ -1,10 +1,12 @@
 """Where documents come from: files of one document, large files of many records, Parquet, JSON lines.
 
-Each source exists for a batch and for a stream and gives the columns of `schemas.DOCUMENTS`. Streams are Spark's own file
-streams, which keep the list of files seen in the checkpoint and honour `max_files_per_trigger` and every trigger.
+Each source exists for a batch and for a stream and gives the columns of `schemas.DOCUMENTS`. Streams are Spark's own
+file streams, which keep the list of files seen in the checkpoint and honour `max_files_per_trigger` and every
+trigger.
 
 The id of a document is the file's path relative to the source's path (its part without wildcards), and for records
-`path#number`, counted from 0: it stays the same when the whole tree moves, and it is the same in a batch and in a stream.
+`path#number`, counted from 0: it stays the same when the whole tree moves, and it is the same in a batch and in a
+stream.
 """
 
 from __future__ import annotations
@@ -16,8 +18,8 @@ from urllib.parse import urlsplit
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
-from pyspark.sql import functions as F
-from pyspark.sql.streaming import DataStreamReader
+from pyspark.sql import functions as sf
+from pyspark.sql.streaming.readwriter import DataStreamReader
 from pyspark.sql.types import StructType
 
 from sardonyx.config import Limits
@@ -40,26 +42,27 @@ def read_documents(spark: SparkSession, source: SourceConfig, limits: Limits | N
 def stream_documents(spark: SparkSession, source: SourceConfig, limits: Limits | None = None) -> DataFrame:
     """The documents of a source as they arrive, as a streaming DataFrame.
 
-    Files have to appear whole: write them under a name that starts with a dot, then rename. A file that is changed after
-    it was seen is not read again.
+    Files have to appear whole: write them under a name that starts with a dot, then rename. A file that is changed
+    after it was seen is not read again.
     """
     return _documents(spark, source, limits or Limits(), streaming=True)
 
 
 def _documents(spark: SparkSession, source: SourceConfig, limits: Limits, *, streaming: bool) -> DataFrame:
     if source.kind == "parquet":
-        return _reader(spark, source, streaming, _parquet_schema(spark, source)).format("parquet").load(_located(source))
+        reader = _reader(spark, source, streaming, _parquet_schema(spark, source))
+        return reader.format("parquet").load(_located(source))
     if source.kind == "jsonl":
         return _json_lines(spark, source, streaming)
     files = _recursive(_reader(spark, source, streaming, _BINARY_FILE)).format("binaryFile").load(_located(source))
-    name, timestamp = _relative(F.col("path"), source), F.col("modificationTime").alias("timestamp")
+    name, timestamp = _relative(sf.col("path"), source), sf.col("modificationTime").alias("timestamp")
     if source.kind == "files":
-        return files.select(name.alias("document_id"), F.col("content").alias("payload"), timestamp)
+        return files.select(name.alias("document_id"), sf.col("content").alias("payload"), timestamp)
     if urlsplit(source.path).scheme not in ("", "file"):
         raise SettingsError(f"records are split by the workers from local or mounted files, not from {source.path}")
     assert source.record is not None, "SourceConfig checks it"
     task = SplitTask(source.record, limits.for_core(), source.batch_bytes)
-    located = files.select(F.col("path"), name.alias("name"), timestamp)
+    located = files.select(sf.col("path"), name.alias("name"), timestamp)
     return located.mapInArrow(task, DOCUMENTS)
 
 
@@ -96,28 +99,27 @@ def _parquet_schema(spark: SparkSession, source: SourceConfig) -> StructType:
 def _json_lines(spark: SparkSession, source: SourceConfig, streaming: bool) -> DataFrame:
     """Lines that are not JSON, or lack an id, keep a stable id (file and hash of the line) and become dead letters."""
     lines = _recursive(_reader(spark, source, streaming, _JSON_COLUMNS)).format("json").load(_located(source))
-    broken = F.col("_corrupt_record").isNotNull()
-    text = F.coalesce(F.col("_corrupt_record"), F.col("payload"), F.lit(""))
-    encoded = F.replace(F.col("_metadata.file_path"), F.lit("+"), F.lit("%2B"))
-    name = _relative(F.url_decode(encoded), source)
-    stand_in = F.concat(name, F.lit("#"), F.substring(F.sha2(text, 256), 1, 16))
-    reason = F.to_json(
-        F.struct(F.lit("source_format").alias("kind"), F.lit("the line is not a JSON object of a document").alias("message"))
-    )
+    broken = sf.col("_corrupt_record").isNotNull()
+    text = sf.coalesce(sf.col("_corrupt_record"), sf.col("payload"), sf.lit(""))
+    encoded = sf.replace(sf.col("_metadata.file_path"), sf.lit("+"), sf.lit("%2B"))
+    name = _relative(sf.url_decode(encoded), source)
+    stand_in = sf.concat(name, sf.lit("#"), sf.substring(sf.sha2(text, 256), 1, 16))
+    message = "the line is not a JSON object of a document"
+    reason = sf.to_json(sf.struct(sf.lit("source_format").alias("kind"), sf.lit(message).alias("message")))
     return lines.select(
-        F.when(broken, stand_in).otherwise(F.coalesce(F.col("document_id"), stand_in)).alias("document_id"),
-        F.col("payload"),
-        F.col("stream"),
-        F.coalesce(F.col("timestamp"), F.col("_metadata.file_modification_time")).alias("timestamp"),
-        F.when(broken, reason).alias("source_error"),
+        sf.when(broken, stand_in).otherwise(sf.coalesce(sf.col("document_id"), stand_in)).alias("document_id"),
+        sf.col("payload"),
+        sf.col("stream"),
+        sf.coalesce(sf.col("timestamp"), sf.col("_metadata.file_modification_time")).alias("timestamp"),
+        sf.when(broken, reason).alias("source_error"),
     )
 
 
 def _relative(path: Column, source: SourceConfig) -> Column:
     """A file's path relative to the source's path; the last part of it if it is that path itself."""
     pattern = f"^(?:[a-z0-9]+:(?://)?)?{re.escape(_root(source.path))}(?:/+|$)"
-    inner = F.regexp_replace(path, pattern, "")
-    return F.when(inner == "", F.element_at(F.split(path, "/"), -1)).otherwise(inner)
+    inner = sf.regexp_replace(path, pattern, "")
+    return sf.when(inner == "", sf.element_at(sf.split(path, "/"), -1)).otherwise(inner)
 
 
 def _root(path: str) -> str:

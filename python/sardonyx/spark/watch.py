@@ -1,8 +1,8 @@
 """Following subscriptions while a stream runs: what changed between two micro-batches takes effect with the next.
 
-A directory of published generations follows itself: whoever publishes moves its pointer. A subscriptions file or folder,
-or a saved index, is looked at before each batch and, when it changed, built anew and published into a directory of the
-pipeline's own.
+A directory of published generations follows itself: whoever publishes moves its pointer. A subscriptions file or
+folder, or a saved index, is looked at before each batch and, when it changed, built anew and published into a
+directory of the pipeline's own.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import os
 from dataclasses import asdict
 from pathlib import Path
 
+from sardonyx import _core
 from sardonyx import subscriptions as subscription_files
 from sardonyx.broker import Broker
 from sardonyx.config import BrokerSettings, Limits
@@ -43,8 +44,8 @@ class FollowedSubscriptions:
     def refresh(self) -> tuple[Population, str | None]:
         """Take up a change, if there is one; returns what is current, and why a change could not be taken up.
 
-        Subscriptions that can not be read as a whole (half written, deleted, unreachable) leave the former generation in
-        force. Raises the error where there is none yet.
+        Subscriptions that can not be read as a whole (half written, deleted, unreachable) leave the former generation
+        in force. Raises the error where there is none yet.
         """
         if not self.owned:
             return Population(current(self.directory)), None
@@ -84,7 +85,7 @@ class FollowedSubscriptions:
     def _build(self, digest: str) -> Population:
         if is_published(self.directory) and current(self.directory).source_digest == digest:
             return self._restore()
-        index: Broker
+        index: Broker | _core.Index
         refused: tuple[DeadLetter, ...] = ()
         if subscription_files.is_index(self._path):
             index = Broker.load(self._path, BrokerSettings(limits=self._limits))

@@ -52,8 +52,8 @@ def cached_index(
 ) -> _core.Index:
     """The index of this process, loaded by memory map on first use; raises `IndexFormatError`.
 
-    The driver has verified the file; a worker only compares the content hash in its head with the one asked for, so that
-    a file replaced under a running query is an error and never another answer.
+    The driver has verified the file; a worker only compares the content hash in its head with the one asked for, so
+    that a file replaced under a running query is an error and never another answer.
     """
     key = (reference.content_hash, json.dumps([dict(limits or {}), cost_limit], sort_keys=True))
     with _LOCK:
@@ -75,7 +75,8 @@ def cached_index(
 @dataclass(frozen=True, slots=True)
 class MatchTask:
     """The function for `mapInArrow`: columns `document_id`, `payload` and optionally `stream`, `timestamp`,
-    `source_error` in, rows of `RESULTS` out."""
+    `source_error` in, rows of `RESULTS` out.
+    """
 
     index: IndexReference
     limits: Mapping[str, int | str] | None = None
@@ -154,7 +155,7 @@ def _oldest_us(batch: pa.RecordBatch) -> int | None:
 
 
 def _unreadable(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, dict[str, pa.Array] | None]:
-    """Split off the rows that can not be matched at all: no id to notify under, or a source that could not read them."""
+    """Split off the rows that can not be matched: no id to notify under, or a source that could not read them."""
     bad = pc.is_null(batch.column("document_id"))
     if "source_error" in batch.schema.names:
         bad = pc.or_(bad, pc.is_valid(batch.column("source_error")))
