@@ -73,11 +73,11 @@ def test_write_crash_restart_with_other_parallelism_replay(spark, shared, tmp_pa
 
     for path in (tmp_path / "checkpoint" / "commits").glob("*0*"):
         path.unlink()
-    spark.conf.set("spark.sql.files.openCostInBytes", str(512 * 1024 * 1024))
+    spark.conf.set("spark.sql.files.minPartitionNum", "1")
     try:
         replay = run_pipeline(stream, spark=spark)
     finally:
-        spark.conf.unset("spark.sql.files.openCostInBytes")
+        spark.conf.unset("spark.sql.files.minPartitionNum")
     assert replay.batches == 1
     assert read_notifications(spark, tmp_path / "out").toArrow().sort_by("document_id") == first
     again = len(list((tmp_path / "out" / "batch_id=0").rglob("*.parquet")))
