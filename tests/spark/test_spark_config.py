@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -11,7 +14,7 @@ from sardonyx import Limits
 from sardonyx.errors import SettingsError
 
 pytest.importorskip("pyspark")
-from sardonyx.spark import PipelineConfig
+from sardonyx.spark import PipelineConfig, SinkConfig, SourceConfig
 
 GOOD = {
     "source": {"kind": "records", "path": "big.xml", "record": "article"},
@@ -105,3 +108,42 @@ def test_spark_and_arrow_schemas_agree():
     from sardonyx.spark import schemas
 
     assert to_arrow_schema(schemas.RESULTS) == schemas.RESULTS_ARROW
+
+
+def _guide() -> str:
+    return (Path(__file__).resolve().parents[2] / "docs" / "spark.md").read_text(encoding="utf-8")
+
+
+def test_the_guide_names_every_setting_and_every_public_name():
+    from sardonyx import spark
+
+    text = _guide()
+    for part, prefix in ((SourceConfig, "source."), (SinkConfig, "sink."), (PipelineConfig, "")):
+        for item in dataclasses.fields(part):
+            assert f"`{prefix}{item.name}" in text or f"`{item.name}`" in text, item.name
+    values = {"Population", "Generation", "GenerationError", "PipelineError", "SinkError", "SinkConfig", "SourceConfig"}
+    for name in set(spark.__all__) - values - {"current"}:
+        assert name in text, name
+
+
+def test_the_first_example_of_the_guide_runs(spark, capfd):
+    program = re.findall(r"```python\n(.*?)```", _guide(), re.DOTALL)[0]
+    exec(compile(program, "docs/spark.md", "exec"), {})
+    shown = capfd.readouterr().out
+    assert "big" in shown
+    assert "not_well_formed" in shown
+
+
+def test_the_results_are_written_by_outcome_without_a_sort(spark, tmp_path):
+    from sardonyx.spark import match
+
+    documents = spark.createDataFrame([("m1", "<a/>")], "document_id string, payload string")
+    results = match(documents, [("s", "/a")])
+    results.createOrReplaceTempView("results_to_explain")
+    spark.sql(
+        f"CREATE TABLE results_to_write USING parquet PARTITIONED BY (outcome) LOCATION '{tmp_path / 't'}' "
+        "AS SELECT document_id, outcome FROM results_to_explain"
+    )
+    plan = spark.sql("EXPLAIN INSERT INTO results_to_write SELECT document_id, outcome FROM results_to_explain")
+    spark.sql("DROP TABLE results_to_write")
+    assert "Sort" not in plan.collect()[0][0]
