@@ -43,7 +43,7 @@ def test_progress_of_each_batch_and_its_sum(spark, folder):
     assert [progress.batch_id for progress in seen] == [0, 1, 2]
     assert threads == {threading.current_thread()}
     assert seen[-1].total == summary.counts
-    assert sum((progress.counts.documents for progress in seen)) == 6
+    assert sum(progress.counts.documents for progress in seen) == 6
     assert all(progress.documents_per_s > 0 and progress.mb_per_s > 0 for progress in seen)
     assert all(0 < progress.lag_s < 300 for progress in seen)
     assert (summary.dead_letters, summary.interrupted) == (1, False)
@@ -78,7 +78,9 @@ def test_ctrl_c_ends_a_batch_and_leaves_no_half_of_it(spark, folder):
     orders(folder / "in", range(4))
     slow = f"<order><n>1</n>{'<x><y/></x>' * 200}</order>"
     drop(folder / "in", "slow.xml", slow)
-    (folder / "subscriptions.txt").write_text("".join(f"/order[count(//*[count(//*) > {n}]) > 1]\n" for n in range(3000)))
+    (folder / "subscriptions.txt").write_text(
+        "".join(f"/order[count(//*[count(//*) > {n}]) > 1]\n" for n in range(3000))
+    )
     timer = threading.Timer(3, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     started = time.monotonic()
@@ -171,7 +173,9 @@ def test_a_killed_driver_goes_on_from_its_checkpoint(spark, folder, moment):
     process = pipeline_process(settings)
     try:
         wait_until(
-            lambda: len(list((folder / "out").glob("batch_id=*"))) >= moment or process.poll() is not None, 120, "batches"
+            lambda: len(list((folder / "out").glob("batch_id=*"))) >= moment or process.poll() is not None,
+            120,
+            "batches",
         )
         time.sleep(0.05 * moment)
     finally:

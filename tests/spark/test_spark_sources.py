@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("pyspark")
 from spark_support import config, drop, sink_pairs
 
-from sardonyx.spark import SinkConfig, SourceConfig, read_documents, read_dead_letters, run_pipeline, stream_documents
+from sardonyx.spark import SinkConfig, SourceConfig, read_dead_letters, read_documents, run_pipeline, stream_documents
 
 NAMES = ["a.xml", "with space.xml", "plus+percent%20.xml", "é-ünï.xml", "deep/er/b.xml"]
 
@@ -165,8 +165,7 @@ def test_a_large_file_is_split_in_flat_memory(spark, tmp_path):
     path.parent.mkdir()
     with open(path, "wb") as file:
         file.write(b"<all>\n")
-        for _ in range(count // 100):
-            file.write(record * 100)
+        file.writelines(record * 100 for _ in range(count // 100))
         file.write(b"</all>\n")
     (tmp_path / "subscriptions.txt").write_text("/r[v = 'nothing']\n")
     peak: dict[int, float] = {}
@@ -187,9 +186,7 @@ def test_a_large_file_is_split_in_flat_memory(spark, tmp_path):
     watcher.start()
     started = time.monotonic()
     try:
-        settings = config(
-            tmp_path, source=SourceConfig("records", str(tmp_path / "in"), record="r"), checkpoint=None
-        )
+        settings = config(tmp_path, source=SourceConfig("records", str(tmp_path / "in"), record="r"), checkpoint=None)
         summary = run_pipeline(settings, spark=spark)
     finally:
         stop.set()

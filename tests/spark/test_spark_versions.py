@@ -182,11 +182,13 @@ def test_every_micro_batch_has_one_generation_while_others_are_published(spark, 
         spark.conf.unset("spark.sql.files.openCostInBytes")
     assert summary.batches == 6
     assert (summary.documents, summary.notifications) == (48, 48)
-    rows = spark.read.parquet(str(tmp_path / "out")).groupBy("batch_id").agg({"generation": "min", "document_id": "count"})
+    rows = (
+        spark.read.parquet(str(tmp_path / "out")).groupBy("batch_id").agg({"generation": "min", "document_id": "count"})
+    )
     low = {row.batch_id: row["min(generation)"] for row in rows.collect()}
     rows = spark.read.parquet(str(tmp_path / "out")).groupBy("batch_id").agg({"generation": "max"})
     assert {row.batch_id: row["max(generation)"] for row in rows.collect()} == low
-    assert list(low[batch] for batch in range(6)) == seen
+    assert [low[batch] for batch in range(6)] == seen
     assert len(set(seen)) > 1, "the publisher was too slow for this test to mean anything"
 
 
