@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("pyspark")
 from spark_support import config, drop, pairs, recorded_answers, sink_pairs
 
-from sardonyx import Broker, Subscription, open_broker
+from sardonyx import Broker, Limits, Subscription, open_broker
 from sardonyx.model import notification_id
 from sardonyx.spark import (
     SourceConfig,
@@ -254,3 +254,29 @@ def test_readers_give_empty_frames_for_a_sink_without_such_rows(spark, tmp_path)
     assert read_notifications(spark, tmp_path / "out").count() == 0
     assert read_dead_letters(spark, tmp_path / "out").count() == 0
     assert sink_totals(tmp_path / "out").documents == 1
+
+
+def test_strings_that_are_not_utf8_are_dead_letters(spark):
+    documents = spark.sql(
+        "SELECT 'good' AS document_id, '<a/>' AS payload, 'x' AS stream "
+        "UNION ALL SELECT 'payload', cast(unhex('3C61FF2F3E') AS string), 'x' "
+        "UNION ALL SELECT 'stream', '<a/>', cast(unhex('FF') AS string) "
+        "UNION ALL SELECT cast(unhex('6964FF') AS string), '<a/>', 'x'"
+    ).coalesce(1)
+    results = match(documents, [Subscription("s", "/a")])
+    assert pairs(notifications(results)) == {("good", "s")}
+    letters = {row.document_id: (row.kind, row.message) for row in dead_letters(results).collect()}
+    assert letters.keys() == {"payload", "stream", "id\ufffd"}
+    assert {kind for kind, _ in letters.values()} == {"encoding"}
+
+
+def test_a_query_beyond_the_cost_limit_is_a_dead_letter_of_its_pair(spark):
+    documents = spark.createDataFrame([("m1", f"<a>{'<b/>' * 300}</a>")], "document_id string, payload string")
+    subscriptions = [Subscription("dear", "count(//*[count(//*) > 1]) > 1"), Subscription("cheap", "/a")]
+    results = match(documents, subscriptions, limits=Limits(cost_limit=1000)).cache()
+    assert pairs(notifications(results)) == {("m1", "cheap")}
+    letters = [(row.document_id, row.subscription_id, row.kind) for row in dead_letters(results).collect()]
+    assert letters == [("m1", "dear", "cost_limit")]
+    counts = statistics(results).collect()[0]
+    assert (counts.documents, counts.matched_documents, counts.dead_letters, counts.undecided_pairs) == (1, 1, 0, 1)
+    results.unpersist()

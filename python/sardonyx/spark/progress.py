@@ -19,6 +19,9 @@ class BatchCounts:
     """Documents that could not be processed."""
     notifications: int = 0
     """Pairs of document and satisfied subscription."""
+    undecided_pairs: int = 0
+    """Pairs of document and subscription beyond the cost limit: dead letters with both ids. Their documents are matched
+    or unmatched by the other subscriptions."""
     payload_bytes: int = 0
     """Size of the documents."""
     oldest_timestamp_us: int | None = None
@@ -37,6 +40,7 @@ class BatchCounts:
             self.matched_documents + other.matched_documents,
             self.dead_letters + other.dead_letters,
             self.notifications + other.notifications,
+            self.undecided_pairs + other.undecided_pairs,
             self.payload_bytes + other.payload_bytes,
             min(stamps, default=None),
         )

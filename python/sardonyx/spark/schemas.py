@@ -75,6 +75,7 @@ RESULTS = _struct(
     ("matched_documents", _LONG),
     ("notifications", _LONG),
     ("dead_letters", _LONG),
+    ("undecided_pairs", _LONG),
     ("payload_bytes", _LONG),
     ("oldest_timestamp_us", _LONG),
 )
@@ -94,7 +95,8 @@ NOTIFICATIONS = _select("document_id", "subscription_id", "notification_id", "ge
 """One row per document and satisfied subscription. `notification_id` is `sardonyx.model.notification_id`."""
 
 DEAD_LETTERS = _select("document_id", "subscription_id", "kind", "message", "line", "column", "offset", "generation")
-"""One row per document, or refused subscription, with the reason; lines and columns from 1, offsets in bytes from 0."""
+"""One row per document, refused subscription, or pair of both (a query that costs too much on a document), with the
+reason; lines and columns from 1, offsets in bytes from 0."""
 
 STATISTICS = _select(
     "generation",
@@ -102,6 +104,7 @@ STATISTICS = _select(
     "matched_documents",
     "notifications",
     "dead_letters",
+    "undecided_pairs",
     "payload_bytes",
     "oldest_timestamp_us",
 )

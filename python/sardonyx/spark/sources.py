@@ -33,6 +33,8 @@ __all__ = ["read_documents", "stream_documents"]
 _BINARY_FILE = "path string, modificationTime timestamp, length bigint, content binary"
 _JSON_COLUMNS = "document_id string, payload string, stream string, timestamp timestamp, _corrupt_record string"
 
+_WILDCARD = re.compile(r"(?<!\\)[*?\[{]")
+
 
 def read_documents(spark: SparkSession, source: SourceConfig, limits: Limits | None = None) -> DataFrame:
     """All documents of a source, as a DataFrame."""
@@ -126,5 +128,5 @@ def _root(path: str) -> str:
     """The absolute path, without scheme, wildcards and what follows them."""
     parts = urlsplit(path)
     whole = f"{parts.netloc}{parts.path}" if parts.scheme else str(Path(path).absolute())
-    fixed = itertools.takewhile(lambda step: not re.search(r"[*?\[{]", step), whole.split("/"))
-    return "/".join(fixed).rstrip("/")
+    fixed = itertools.takewhile(lambda step: not _WILDCARD.search(step), whole.split("/"))
+    return re.sub(r"\\(.)", r"\1", "/".join(fixed)).rstrip("/")

@@ -29,7 +29,9 @@ CACHED_GENERATIONS = 2
 OUTPUT_ROWS = 65_536
 """Rows of one result batch: a popular document can have a million notifications, and Arrow strings end at 2 GiB."""
 
-_COUNTED = ("documents", "matched_documents", "notifications", "dead_letters", "payload_bytes")
+_COUNTED = ("documents", "matched_documents", "notifications", "dead_letters", "undecided_pairs", "payload_bytes")
+
+_LETTER = ("subscription_id", "kind", "message", "line", "column", "offset")
 
 _CACHE: OrderedDict[tuple[str, str], _core.Index] = OrderedDict()
 _LOCK = threading.Lock()
@@ -96,7 +98,9 @@ class MatchTask:
             counts["documents"] += batch.num_rows
             counts["matched_documents"] += pc.count_distinct(matches.column("document")).as_py()
             counts["notifications"] += matches.num_rows
-            counts["dead_letters"] += errors.num_rows + batch.num_rows - usable.num_rows
+            undecided = pc.sum(pc.is_valid(errors.column("subscription_id"))).as_py() or 0
+            counts["undecided_pairs"] += undecided
+            counts["dead_letters"] += errors.num_rows - undecided + batch.num_rows - usable.num_rows
             counts["payload_bytes"] += pc.sum(pc.binary_length(batch.column("payload"))).as_py() or 0
             yield from self._notifications(usable, matches)
             if errors.num_rows:
@@ -126,7 +130,7 @@ class MatchTask:
             )
 
     def _dead_letters(self, documents: pa.RecordBatch, errors: pa.RecordBatch) -> pa.RecordBatch:
-        columns = {name: errors.column(name) for name in ("kind", "message", "line", "column", "offset")}
+        columns = {name: errors.column(name) for name in _LETTER}
         document_ids = documents.column("document_id").take(errors.column("document"))
         return _rows(DEAD_LETTER, self.index.generation, document_id=document_ids, **columns)
 
@@ -155,13 +159,17 @@ def _oldest_us(batch: pa.RecordBatch) -> int | None:
 
 
 def _unreadable(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, dict[str, pa.Array] | None]:
-    """Split off the rows that can not be matched: no id to notify under, or a source that could not read them."""
+    """Split off the rows that can not be matched at all, with their reasons as columns of dead letters."""
+    texts = [name for name in ("document_id", "payload", "stream") if name in batch.schema.names]
+    broken = {name: rows for name in texts if (rows := _not_utf8(batch.column(name))) is not None}
     bad = pc.is_null(batch.column("document_id"))
+    for rows in broken.values():
+        bad = pc.or_(bad, rows)
     if "source_error" in batch.schema.names:
         bad = pc.or_(bad, pc.is_valid(batch.column("source_error")))
     if not pc.any(bad).as_py():
         return batch, None
-    letters = [_reason(row) for row in batch.filter(bad).drop_columns(["payload"]).to_pylist()]
+    letters = [_reason(batch.slice(row, 1), broken, row) for row, is_bad in enumerate(bad.to_pylist()) if is_bad]
     columns = {
         field.name: pa.array([letter.get(field.name) for letter in letters], field.type)
         for field in RESULTS_ARROW
@@ -170,7 +178,34 @@ def _unreadable(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, dict[str, pa.Arr
     return batch.filter(pc.invert(bad)), columns
 
 
-def _reason(row: Mapping[str, Any]) -> dict[str, Any]:
-    if row.get("source_error") is not None:
-        return {**json.loads(row["source_error"]), "document_id": row["document_id"]}
-    return {"kind": "missing_document_id", "message": "the document has no document_id", "document_id": None}
+def _not_utf8(column: pa.Array) -> pa.Array | None:
+    """Which strings of a column are not UTF-8, which Spark does not check and the core relies on; None if all are."""
+    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        return None
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid:
+        return pa.array(
+            [value is not None and not _is_utf8(value) for value in column.cast(pa.large_binary()).to_pylist()]
+        )
+    return None
+
+
+def _is_utf8(value: bytes) -> bool:
+    try:
+        value.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _reason(row: pa.RecordBatch, broken: Mapping[str, pa.Array], position: int) -> dict[str, Any]:
+    """Why one row is a dead letter, and its id as far as it can be shown."""
+    raw = row.column("document_id").cast(pa.large_binary())[0].as_py()
+    document_id = None if raw is None else raw.decode("utf-8", "replace")
+    if "source_error" in row.schema.names and row.column("source_error")[0].is_valid:
+        return {**json.loads(row.column("source_error")[0].as_py()), "document_id": document_id}
+    if document_id is None:
+        return {"kind": "missing_document_id", "message": "the document has no document_id"}
+    name = next(name for name, rows in broken.items() if rows[position].as_py())
+    return {"kind": "encoding", "message": f"the string in column {name} is not UTF-8", "document_id": document_id}
