@@ -208,6 +208,9 @@ pub struct TreeBuilder {
     text_open: bool,
 }
 
+/// Distinct names that most documents stay below.
+const NAMES_EXPECTED: usize = 56;
+
 impl Default for TreeBuilder {
     fn default() -> Self {
         Self::new(0)
@@ -218,7 +221,9 @@ impl TreeBuilder {
     /// A builder for an input of about `input_bytes` bytes.
     pub fn new(input_bytes: usize) -> Self {
         let empty = Name { prefix: "".into(), local: "".into(), uri: "".into() };
-        let mut nodes = Vec::with_capacity(input_bytes / 24 + 8);
+        let mut names = Vec::with_capacity(NAMES_EXPECTED);
+        names.push(empty);
+        let mut nodes = Vec::with_capacity((input_bytes / 12).min(1 << 16) + 8);
         nodes.push(Node {
             parent: 0,
             last: 0,
@@ -234,13 +239,13 @@ impl TreeBuilder {
         TreeBuilder {
             document: Document {
                 nodes,
-                names: vec![empty],
+                names,
                 scopes: vec![Scope { parent: u32::MAX, prefix: "xml".into(), uri: XML_URI.into() }],
                 text: String::with_capacity(input_bytes / 2),
                 values: String::with_capacity(input_bytes / 4),
             },
             open: vec![0],
-            name_ids: HashTable::new(),
+            name_ids: HashTable::with_capacity(NAMES_EXPECTED),
             text_open: false,
         }
     }
