@@ -33,7 +33,7 @@ from sardonyx.spark.population import Population
 from sardonyx.spark.progress import BatchCounts, Progress, Summary
 from sardonyx.spark.session import local_session
 from sardonyx.spark.sinks import Sink, open_sink
-from sardonyx.spark.sources import read_documents, stream_documents
+from sardonyx.spark.sources import empty_documents, read_documents, stream_documents
 from sardonyx.spark.versions import clean, pin, unpin
 from sardonyx.spark.watch import FollowedSubscriptions
 
@@ -119,7 +119,10 @@ class _Run:
                 with self._busy, self._remembered():
                     _, warning = followed.refresh()
                     population = followed.population(pin(followed.directory, checkpoint, batch_id))
-                    self._handle(sink, batch, batch_id, population, warning)
+                    empty = empty_documents(batch.sparkSession, config.source, checkpoint, batch_id, config.limits)
+                    self._handle(
+                        sink, batch if empty is None else batch.unionByName(empty), batch_id, population, warning
+                    )
                     unpin(checkpoint, batch_id - config.retain_batches + 1)
                     if followed.owned:
                         clean(followed.directory)

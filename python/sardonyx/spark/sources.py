@@ -12,6 +12,7 @@ stream.
 from __future__ import annotations
 
 import itertools
+import os
 import re
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -25,10 +26,11 @@ from pyspark.sql.types import StructType
 from sardonyx.config import Limits
 from sardonyx.errors import SettingsError
 from sardonyx.spark.config import SourceConfig
+from sardonyx.spark.empties import empty_files, empty_files_of_batch
 from sardonyx.spark.records import SplitTask
 from sardonyx.spark.schemas import DOCUMENTS
 
-__all__ = ["read_documents", "stream_documents"]
+__all__ = ["empty_documents", "read_documents", "stream_documents"]
 
 _BINARY_FILE = "path string, modificationTime timestamp, length bigint, content binary"
 _JSON_COLUMNS = "document_id string, payload string, stream string, timestamp timestamp, _corrupt_record string"
@@ -45,7 +47,8 @@ def stream_documents(spark: SparkSession, source: SourceConfig, limits: Limits |
     """The documents of a source as they arrive, as a streaming DataFrame.
 
     Files have to appear whole: write them under a name that starts with a dot, then rename. A file that is changed
-    after it was seen is not read again.
+    after it was seen is not read again. Spark passes over files without content: `empty_documents` gives those of a
+    micro-batch, and `run_pipeline` adds them.
     """
     return _documents(spark, source, limits or Limits(), streaming=True)
 
@@ -57,6 +60,29 @@ def _documents(spark: SparkSession, source: SourceConfig, limits: Limits, *, str
     if source.kind == "jsonl":
         return _json_lines(spark, source, streaming)
     files = _recursive(_reader(spark, source, streaming, _BINARY_FILE)).format("binaryFile").load(_located(source))
+    if not streaming and (paths := sorted(empty_files(_located(source), source.glob))):
+        files = files.unionByName(_empties(spark, paths))
+    return _of_files(files, source, limits)
+
+
+def empty_documents(
+    spark: SparkSession, source: SourceConfig, checkpoint: Path, batch_id: int, limits: Limits | None = None
+) -> DataFrame | None:
+    """The documents of a micro-batch that have no content, and so are missing in the stream; None if there are none."""
+    if source.kind not in ("files", "records"):
+        return None
+    paths = empty_files_of_batch(checkpoint, batch_id)
+    return _of_files(_empties(spark, paths), source, limits or Limits()) if paths else None
+
+
+def _empties(spark: SparkSession, paths: list[str]) -> DataFrame:
+    """Empty files as the `binaryFile` source would give them."""
+    rows = [(f"file:{path}", os.stat(path).st_mtime, 0, b"") for path in paths]
+    frame = spark.createDataFrame(rows, "path string, seconds double, length bigint, content binary")
+    return frame.select("path", sf.col("seconds").cast("timestamp").alias("modificationTime"), "length", "content")
+
+
+def _of_files(files: DataFrame, source: SourceConfig, limits: Limits) -> DataFrame:
     name, timestamp = _relative(sf.col("path"), source), sf.col("modificationTime").alias("timestamp")
     if source.kind == "files":
         return files.select(name.alias("document_id"), sf.col("content").alias("payload"), timestamp)
