@@ -65,7 +65,7 @@ class Broker:
         """A broker over a saved index, which is mapped into memory rather than read; see `save`.
 
         `verify` checks the whole file's hash first. Raises `IndexFormatError` for a file that is foreign, truncated or
-        damaged, `OSError` for one that can not be opened.
+        damaged, or can not be opened.
         """
         settings = BrokerSettings() if settings is None else settings
         limits = settings.limits
@@ -230,7 +230,7 @@ class Broker:
         >>> broker = Broker()
         >>> broker.register("cheap", "/shop/item[price < 10]")
         >>> broker.match("<shop><item><price>5</price></item></shop>", nodes=True)[0].nodes[0].path
-        '/shop[1]/item[1]'
+        '/shop/item'
         """
         payload, stream, name = payloads.single(document)
         with payloads.named(name):

@@ -245,7 +245,7 @@ class SubscriptionFileError(SardonyxError):
 
 
 class IndexFormatError(SardonyxError):
-    """A saved index is foreign, truncated or damaged, or was written by a format this version does not read."""
+    """A saved index is foreign, truncated or damaged, can not be opened, or has a format of another version."""
 
     kinds = ("index_format",)
 

@@ -63,7 +63,7 @@ class MatchedNode:
     """A node of a document that a query selected."""
 
     path: str
-    """Where it is, as an XPath location such as `/order[1]/item[2]/@sku`."""
+    """Where it is, as an XPath location such as `/order/item[2]/@sku`."""
     line: int
     """The line on which it starts, from 1."""
     value: str

@@ -74,8 +74,8 @@ def open_broker(
 ) -> tuple[Broker, RegisterReport]:
     """A broker with the subscriptions of one or several files, folders or a saved index, and what was refused.
 
-    Of several paths at most one may be a saved index; its subscriptions come first. Raises `SubscriptionFileError`,
-    `IndexFormatError` and `OSError`.
+    Of several paths at most one may be a saved index; its subscriptions come first. Raises `SubscriptionFileError`
+    and `IndexFormatError`.
 
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:

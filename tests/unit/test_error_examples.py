@@ -82,14 +82,18 @@ def test_positions_are_given(kind: str, tmp_path: Path) -> None:
 def test_cost_limit() -> None:
     """A query that is dear on a document is refused for that document alone."""
     broker = Broker(BrokerSettings(limits=Limits(cost_limit=1000)))
-    broker.register("dear", "//a[count(//a[count(//a) > 1]) > 1]")
-    small, large = "<a/>", "<a>" + "<a/>" * 200 + "</a>"
-    assert broker.match(small) == []
+    broker.register("dear", "//a[count(preceding-sibling::a) + count(following-sibling::a) = 7]")
+    broker.register("cheap", "/a")
+    small, large = "<a/>", "<a>" + "<a/>" * 300 + "</a>"
+    assert broker.match(small) == ["cheap"]
     with pytest.raises(SardonyxError) as caught:
         broker.match(large)
     assert caught.value.kind == "cost_limit"
     report = broker.match_batch([small, large])
-    assert report.errors["kind"].to_pylist() == ["cost_limit"]
+    assert report.errors.select(["document", "subscription_id", "kind"]).to_pylist() == [
+        {"document": 1, "subscription_id": "dear", "kind": "cost_limit"}
+    ]
+    assert report.ids() == [["cheap"], ["cheap"]]
 
 
 def test_the_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

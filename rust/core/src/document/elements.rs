@@ -242,14 +242,11 @@ impl<'a> Run<'a, '_> {
     fn resolve(&mut self, raw: u32, scope: u32, use_default: bool, offset: usize) -> Result<u32, DocumentError> {
         let (prefix, local) = self.names.parts(raw);
         if !use_default {
-            return Ok(self.builder.intern("", local, ""));
+            return Ok(self.builder.intern_plain(local));
         }
-        let Some(uri) = self.builder.resolve(scope, prefix) else {
-            return Err(DocumentError::malformed(offset, format!("the namespace prefix '{prefix}' is not declared")));
-        };
-        // The builder cannot hand out a borrowed URI and take a name at once.
-        let uri = uri.to_owned();
-        Ok(self.builder.intern(prefix, local, &uri))
+        self.builder
+            .intern_in(scope, prefix, local)
+            .ok_or_else(|| DocumentError::malformed(offset, format!("the namespace prefix '{prefix}' is not declared")))
     }
 
     /// Refuses two prefixed attributes with the same namespace and local part (Namespaces §6.3).
