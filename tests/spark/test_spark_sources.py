@@ -95,7 +95,7 @@ def test_parquet_with_string_payloads_and_partitions(spark, tmp_path):
 
 RECORDS = b"""<?xml version="1.0"?>
 <!-- head -->
-<f:feed xmlns:f="urn:f" xmlns="urn:d" xmlns:x='urn:x "q"'>
+<f:feed xmlns:f="urn:f" xmlns="urn:d" xmlns:x='urn:x?a=1&amp;b'>
   <skip><f:item>inner</f:item></skip>
   <f:item a="1"><x:b>  <![CDATA[<&]]]]><![CDATA[>]]> &amp;&#233;\r\n</x:b></f:item>
   <f:item/>

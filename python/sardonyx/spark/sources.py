@@ -112,7 +112,7 @@ def _recursive(reader: DataFrameReader | DataStreamReader) -> DataFrameReader | 
 
 def _located(source: SourceConfig) -> str:
     """The path as the JVM needs it: its working directory need not be ours."""
-    return source.path if urlsplit(source.path).scheme else str(Path(source.path).absolute())
+    return source.path if urlsplit(source.path).scheme else os.path.abspath(source.path)
 
 
 def _parquet_schema(spark: SparkSession, source: SourceConfig) -> StructType:
@@ -153,6 +153,6 @@ def _relative(path: Column, source: SourceConfig) -> Column:
 def _root(path: str) -> str:
     """The absolute path, without scheme, wildcards and what follows them."""
     parts = urlsplit(path)
-    whole = f"{parts.netloc}{parts.path}" if parts.scheme else str(Path(path).absolute())
+    whole = f"{parts.netloc}{parts.path}" if parts.scheme else os.path.abspath(path)
     fixed = itertools.takewhile(lambda step: not _WILDCARD.search(step), whole.split("/"))
     return re.sub(r"\\(.)", r"\1", "/".join(fixed)).rstrip("/")
