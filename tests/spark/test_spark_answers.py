@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 
 import pytest
@@ -220,13 +219,11 @@ def test_every_shared_document_is_matched_or_refused_like_libxml2(spark, shared)
     files = {str(path.relative_to(root)): path for path in root.rglob("*") if path.is_file()}
     assert len(files) > 1400
     documents = read_documents(spark, SourceConfig("files", str(root)))
-    started = time.monotonic()
     results = match(documents, [Subscription("any", "/*")]).cache()
     accepted = {row.document_id for row in notifications(results).collect()}
     refused = {row.document_id: row for row in dead_letters(results).collect()}
     counted = statistics(results).groupBy().sum("documents", "matched_documents", "dead_letters").collect()[0]
     results.unpersist()
-    assert time.monotonic() - started < 120
     assert accepted | refused.keys() == files.keys()
     assert tuple(counted) == (len(files), len(accepted), len(refused))
     assert not accepted & refused.keys()

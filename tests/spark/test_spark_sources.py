@@ -199,10 +199,10 @@ def test_a_large_file_is_split_in_flat_memory(spark, tmp_path):
     assert max(peak.values()) < 420, peak
 
 
-@pytest.mark.parametrize("kind", ["files", "records"])
-def test_empty_files_are_documents_too(spark, tmp_path, kind):
-    """Spark's file sources leave them out."""
-    for number in range(25):
+@pytest.mark.parametrize(("kind", "count"), [("files", 25), ("records", 5)])
+def test_empty_files_are_documents_too(spark, tmp_path, kind, count):
+    """Spark's file sources leave them out. More than ten batches make Spark compact its log of files."""
+    for number in range(count):
         drop(tmp_path / "in", f"{number:02} é.xml", "" if number % 3 == 0 else "<all><r/></all>")
     drop(tmp_path / "in" / "_hidden", "x.xml", "")
     drop(tmp_path / "in", "other.txt", "")
@@ -212,11 +212,12 @@ def test_empty_files_are_documents_too(spark, tmp_path, kind):
     )
     stream = config(tmp_path, source=source)
     summary = run_pipeline(stream, spark=spark)
-    assert summary.batches == 13
-    assert (summary.documents, summary.matched_documents, summary.dead_letters) == (25, 16, 9)
+    empty = len(range(0, count, 3))
+    assert summary.batches == (count + 1) // 2
+    assert (summary.documents, summary.matched_documents, summary.dead_letters) == (count, count - empty, empty)
     letters = {row.document_id for row in read_dead_letters(spark, tmp_path / "out").collect()}
     end = "#0" if kind == "records" else ""
-    assert letters == {f"in/{number:02} é.xml{end}" for number in range(0, 25, 3)}
+    assert letters == {f"in/{number:02} é.xml{end}" for number in range(0, count, 3)}
     again = config(tmp_path, source=source, checkpoint=None, sink=SinkConfig("parquet", str(tmp_path / "batch")))
     assert run_pipeline(again, spark=spark).counts == summary.counts
     assert {row.document_id for row in read_dead_letters(spark, tmp_path / "batch").collect()} == letters
