@@ -50,7 +50,7 @@ class _Writer:
         form = self.pick.below(20)
         if form == 19 and value:
             self.out.append("<![CDATA[" + value + "]]>")
-        elif form == 18:
+        elif form == 18 and value != "1e3":  # written plainly, so that the oracle's mapping finds it
             self.out.append("".join(f"&#{ord(c)};" for c in value))
         elif form == 17 and self.entities:
             self.out.append(self.pick.of(("&e;", "&m;")))
