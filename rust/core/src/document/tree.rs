@@ -4,7 +4,10 @@
 //! string-value of an element is a slice of it (attribute values, comments and processing instructions lie in a
 //! second string, since they are not part of any element's string-value).
 
-use hashbrown::HashMap;
+use std::hash::BuildHasher;
+
+use foldhash::fast::FixedState;
+use hashbrown::HashTable;
 
 /// A node's pre-order number; the document node is 0.
 pub type NodeId = u32;
@@ -82,7 +85,7 @@ pub struct Scope {
 }
 
 /// The scope that holds only the predeclared `xml` prefix.
-pub const XML_SCOPE: u32 = 0;
+pub(super) const XML_SCOPE: u32 = 0;
 /// URI bound to the prefix `xml`.
 pub const XML_URI: &str = "http://www.w3.org/XML/1998/namespace";
 /// URI bound to the prefix `xmlns`.
@@ -201,7 +204,7 @@ impl Document {
 pub struct TreeBuilder {
     document: Document,
     open: Vec<NodeId>,
-    name_ids: HashMap<Name, u32, foldhash::fast::FixedState>,
+    name_ids: HashTable<u32>,
     text_open: bool,
 }
 
@@ -237,20 +240,29 @@ impl TreeBuilder {
                 values: String::with_capacity(input_bytes / 4),
             },
             open: vec![0],
-            name_ids: HashMap::default(),
+            name_ids: HashTable::new(),
             text_open: false,
         }
     }
 
-    /// The number of a name, adding it if new.
+    /// The number of a name, adding it if new; a name that is there already costs no allocation.
     pub fn intern(&mut self, prefix: &str, local: &str, uri: &str) -> u32 {
-        let name = Name { prefix: prefix.into(), local: local.into(), uri: uri.into() };
-        if let Some(id) = self.name_ids.get(&name) {
+        let hasher = FixedState::default();
+        let hash = hasher.hash_one((prefix, local, uri));
+        let names = &mut self.document.names;
+        let same = |id: &u32| {
+            let name = &names[*id as usize];
+            &*name.local == local && &*name.prefix == prefix && &*name.uri == uri
+        };
+        if let Some(id) = self.name_ids.find(hash, same) {
             return *id;
         }
-        let id = self.document.names.len() as u32;
-        self.document.names.push(name.clone());
-        self.name_ids.insert(name, id);
+        let id = names.len() as u32;
+        names.push(Name { prefix: prefix.into(), local: local.into(), uri: uri.into() });
+        self.name_ids.insert_unique(hash, id, |id| {
+            let name = &names[*id as usize];
+            hasher.hash_one((&*name.prefix, &*name.local, &*name.uri))
+        });
         id
     }
 
@@ -285,6 +297,19 @@ impl TreeBuilder {
     /// Depth of the innermost open node (the document node: 0).
     pub fn depth(&self) -> usize {
         self.open.len() - 1
+    }
+
+    /// Bytes of the text node that further text would be added to, 0 if there is none.
+    pub fn open_text_bytes(&self) -> usize {
+        if !self.text_open {
+            return 0;
+        }
+        self.document.nodes.last().map_or(0, |node| (node.end - node.start) as usize)
+    }
+
+    /// Bytes of all text and of all values so far; each must stay below 4 GiB.
+    pub fn content_bytes(&self) -> (usize, usize) {
+        (self.document.text.len(), self.document.values.len())
     }
 
     /// Number of nodes so far.

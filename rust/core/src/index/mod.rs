@@ -1,1 +1,22 @@
-//! To be filled.
+//! The index: a population of subscriptions as a table.
+//!
+//! Subscriptions that differ only in constants share a *signature*; its constants are columns, its rows are what
+//! subscriptions point to. Each row hangs on one access predicate ([`access`]). A [`Segment`] is immutable and lies in
+//! one buffer, in memory or in a mapped file ([`image`]); a [`Population`] is a few segments and the subscriptions
+//! removed from them.
+
+pub mod access;
+mod builder;
+mod columns;
+mod error;
+mod freeze;
+pub mod image;
+mod map;
+mod population;
+mod segment;
+
+pub use builder::SegmentBuilder;
+pub use columns::Value;
+pub use error::{CapacityError, IndexFormatError};
+pub use population::{Generation, Population, Snapshot, SnapshotSegment};
+pub use segment::{ANY_STREAM, Segment, Signature};

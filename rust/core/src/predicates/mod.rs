@@ -1,1 +1,216 @@
-//! To be filled.
+//! The predicate index: from (path, value) to the rows whose access predicate it satisfies.
+//!
+//! A *posting* is a set of rows with one access atom in common; *runs* are the rows of a posting, neighbours of one
+//! signature together. Equalities and string functions are found by a key of trie node, kind and constant; order
+//! comparisons in sorted lists per trie node and operator.
+
+mod patterns;
+mod strings;
+
+pub use patterns::Patterns;
+pub use strings::{StringPool, Strings, hash_slots};
+
+use crate::paths::TrieNode;
+use crate::xpath::ast::CompareOp;
+use bytemuck::{Pod, Zeroable};
+use std::ops::Range;
+
+/// Number of a posting.
+pub type Posting = u32;
+/// No posting.
+pub const NO_POSTING: Posting = u32::MAX;
+
+/// What a probe compares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u64)]
+pub enum ProbeKind {
+    /// The string-value equals a string constant.
+    StringEqual = 0,
+    /// The number equals a number constant.
+    NumberEqual = 1,
+    /// The string-value contains a string constant.
+    Contains = 2,
+    /// The string-value starts with a string constant.
+    StartsWith = 3,
+}
+
+/// Flags of a trie node: which kinds of probes there are.
+pub mod flags {
+    /// String equalities.
+    pub const STRING_EQUAL: u8 = 1;
+    /// Number equalities.
+    pub const NUMBER_EQUAL: u8 = 2;
+    /// `contains` or `starts-with`.
+    pub const PATTERN: u8 = 4;
+    /// Order comparisons.
+    pub const RANGE: u8 = 8;
+}
+
+/// The key of a probe.
+#[inline]
+pub fn probe_key(node: TrieNode, kind: ProbeKind, constant: u32) -> u64 {
+    u64::from(node) << 34 | (kind as u64) << 32 | u64::from(constant)
+}
+
+/// Neighbouring rows of one signature.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+pub struct Run {
+    /// First row.
+    pub row: u32,
+    /// Number of rows, with [`Run::SHARED`] and [`Run::DECIDED`] on top.
+    length: u32,
+    /// Signature of the rows.
+    pub signature: u32,
+}
+
+impl Run {
+    const SHARED: u32 = 1 << 31;
+    const DECIDED: u32 = 1 << 30;
+
+    /// A run; `shared` if its rows stand in other postings too, `decided` if the access predicate decides alone.
+    pub fn new(row: u32, length: u32, signature: u32, shared: bool, decided: bool) -> Run {
+        let marks = if shared { Run::SHARED } else { 0 } | if decided { Run::DECIDED } else { 0 };
+        Run { row, length: length | marks, signature }
+    }
+
+    /// Its rows.
+    #[inline]
+    pub fn rows(&self) -> Range<u32> {
+        self.row..self.row + (self.length & !(Run::SHARED | Run::DECIDED))
+    }
+
+    /// Whether its rows stand in other postings too.
+    #[inline]
+    pub fn is_shared(&self) -> bool {
+        self.length & Run::SHARED != 0
+    }
+
+    /// Whether the access predicate decides alone.
+    #[inline]
+    pub fn is_decided(&self) -> bool {
+        self.length & Run::DECIDED != 0
+    }
+
+    /// Makes the run one row longer.
+    pub fn grow(&mut self) {
+        self.length += 1;
+    }
+}
+
+/// A list of order comparisons at one trie node: entries `start..end`, ascending by constant.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+pub struct RangeList {
+    /// Trie node.
+    pub node: TrieNode,
+    /// Operator as `value op constant`: number of [`CompareOp`].
+    pub op: u32,
+    /// First entry.
+    pub start: u32,
+    /// End of the entries.
+    pub end: u32,
+}
+
+impl RangeList {
+    /// The operator.
+    pub fn operator(&self) -> CompareOp {
+        [CompareOp::Less, CompareOp::LessEqual, CompareOp::Greater, CompareOp::GreaterEqual][self.op as usize]
+    }
+
+    /// The stored form of an order operator.
+    ///
+    /// # Panics
+    /// For `=` and `!=`, which are no order operators.
+    pub fn number(op: CompareOp) -> u32 {
+        match op {
+            CompareOp::Less => 0,
+            CompareOp::LessEqual => 1,
+            CompareOp::Greater => 2,
+            CompareOp::GreaterEqual => 3,
+            CompareOp::Equal | CompareOp::NotEqual => panic!("not an order operator"),
+        }
+    }
+
+    /// Of two values seen, the one that satisfies more constants.
+    #[inline]
+    pub fn better(&self, a: f64, b: f64) -> f64 {
+        if self.op < 2 { a.min(b) } else { a.max(b) }
+    }
+}
+
+/// The predicate index of a segment, borrowed.
+#[derive(Clone, Copy, Debug)]
+pub struct PredicateIndex<'a> {
+    /// For each trie node, the posting of rows for which its existence is enough to look, or [`NO_POSTING`].
+    pub node_postings: &'a [Posting],
+    /// For each trie node, its [`flags`].
+    pub node_flags: &'a [u8],
+    /// Distinct constants of number equalities, ascending.
+    pub numbers: &'a [f64],
+    /// Probe keys, ascending; the probe at `i` has the posting `i` after the existence postings.
+    pub probes: &'a [u64],
+    /// First run of each posting, one more at the end.
+    pub posting_runs: &'a [u32],
+    /// All runs.
+    pub runs: &'a [Run],
+    /// Order comparisons, by trie node.
+    pub ranges: &'a [RangeList],
+    /// Their constants.
+    pub range_values: &'a [f64],
+    /// Their rows.
+    pub range_runs: &'a [Run],
+    /// Rows without access predicate.
+    pub always_runs: &'a [Run],
+}
+
+impl<'a> PredicateIndex<'a> {
+    /// Number of postings.
+    pub fn posting_count(&self) -> usize {
+        self.posting_runs.len() - 1
+    }
+
+    fn existence_count(&self) -> usize {
+        self.posting_count() - self.probes.len()
+    }
+
+    /// The posting of a probe.
+    pub fn probe(&self, node: TrieNode, kind: ProbeKind, constant: u32) -> Option<Posting> {
+        let at = self.probes.binary_search(&probe_key(node, kind, constant)).ok()?;
+        Some((self.existence_count() + at) as Posting)
+    }
+
+    /// The number of an equality constant.
+    pub fn number(&self, value: f64) -> Option<u32> {
+        // -0 equals 0 and is stored as 0; NaN equals nothing and is stored nowhere.
+        let value = value + 0.0;
+        self.numbers.binary_search_by(|known| known.total_cmp(&value)).ok().map(|at| at as u32)
+    }
+
+    /// The runs of a posting.
+    #[inline]
+    pub fn runs(&self, posting: Posting) -> &'a [Run] {
+        let (start, end) = (self.posting_runs[posting as usize], self.posting_runs[posting as usize + 1]);
+        &self.runs[start as usize..end as usize]
+    }
+
+    /// Numbers of the range lists at a trie node.
+    pub fn ranges_at(&self, node: TrieNode) -> Range<u32> {
+        let start = self.ranges.partition_point(|list| list.node < node);
+        let count = self.ranges[start..].iter().take_while(|list| list.node == node).count();
+        start as u32..(start + count) as u32
+    }
+
+    /// The entries of a range list that a value satisfies.
+    pub fn satisfied(&self, list: &RangeList, value: f64) -> &'a [Run] {
+        let entries = list.start as usize..list.end as usize;
+        let values = &self.range_values[entries.clone()];
+        let runs = &self.range_runs[entries];
+        match list.operator() {
+            CompareOp::Less => &runs[values.partition_point(|constant| *constant <= value)..],
+            CompareOp::LessEqual => &runs[values.partition_point(|constant| *constant < value)..],
+            CompareOp::Greater => &runs[..values.partition_point(|constant| *constant < value)],
+            _ => &runs[..values.partition_point(|constant| *constant <= value)],
+        }
+    }
+}

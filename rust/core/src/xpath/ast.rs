@@ -28,6 +28,21 @@ pub struct Cell {
     z: u32,
 }
 
+impl Cell {
+    /// The cell with the number of its name test (if it has one) replaced.
+    pub fn map_symbol(mut self, map: impl Fn(u32) -> u32) -> Cell {
+        if self.tag == TAG_STEP && matches!(self.extra, TEST_NAME | TEST_TARGET) {
+            self.x = map(self.x);
+        }
+        self
+    }
+
+    /// The number of the cell's name test, if it has one.
+    pub fn symbol(&self) -> Option<u32> {
+        (self.tag == TAG_STEP && matches!(self.extra, TEST_NAME | TEST_TARGET)).then_some(self.x)
+    }
+}
+
 macro_rules! numbered {
     ($(#[$meta:meta])* $name:ident { $($(#[$item_meta:meta])* $item:ident),* $(,)? }) => {
         $(#[$meta])*
@@ -290,6 +305,14 @@ const TAG_FILTER: u8 = 10;
 const TAG_STEP: u8 = 11;
 const TAG_LIST: u8 = 12;
 
+const TEST_NODE: u16 = 0;
+const TEST_ANY: u16 = 1;
+const TEST_NAME: u16 = 2;
+const TEST_TEXT: u16 = 3;
+const TEST_COMMENT: u16 = 4;
+const TEST_INSTRUCTION: u16 = 5;
+const TEST_TARGET: u16 = 6;
+
 impl<'a> Query<'a> {
     /// An expression cell.
     ///
@@ -330,12 +353,12 @@ impl<'a> Query<'a> {
         let cell = &self.cells[id as usize];
         assert_eq!(cell.tag, TAG_STEP, "cell {id} is not a step");
         let test = match cell.extra {
-            0 => NodeTest::Node,
-            1 => NodeTest::Any,
-            2 => NodeTest::Name(cell.x),
-            3 => NodeTest::Text,
-            4 => NodeTest::Comment,
-            5 => NodeTest::ProcessingInstruction,
+            TEST_NODE => NodeTest::Node,
+            TEST_ANY => NodeTest::Any,
+            TEST_NAME => NodeTest::Name(cell.x),
+            TEST_TEXT => NodeTest::Text,
+            TEST_COMMENT => NodeTest::Comment,
+            TEST_INSTRUCTION => NodeTest::ProcessingInstruction,
             _ => NodeTest::ProcessingInstructionNamed(cell.x),
         };
         Step { axis: Axis::from_u8(cell.detail), test, predicates: cell.y, next: cell.z }
@@ -352,6 +375,23 @@ impl<'a> Query<'a> {
                 step
             })
         })
+    }
+
+    /// A cell as a step, if it is one.
+    pub fn as_step(&self, id: u32) -> Option<Step> {
+        (self.cells[id as usize].tag == TAG_STEP).then(|| self.step(id))
+    }
+
+    /// Whether a cell is a filter expression or a path that starts from an expression.
+    pub fn is_filter(&self, id: u32) -> bool {
+        let cell = &self.cells[id as usize];
+        cell.tag == TAG_FILTER || (cell.tag == TAG_PATH && cell.detail == 2)
+    }
+
+    /// The function a cell calls, if it is a call.
+    pub fn call(&self, id: ExprId) -> Option<Function> {
+        let cell = &self.cells[id as usize];
+        (cell.tag == TAG_CALL).then(|| Function::from_u8(cell.detail))
     }
 
     /// The members of a list.
@@ -425,13 +465,13 @@ impl QueryBuilder {
     /// Adds a step; chains are built from their last step backwards.
     pub fn step(&mut self, step: Step) -> StepId {
         let (kind, symbol) = match step.test {
-            NodeTest::Node => (0, 0),
-            NodeTest::Any => (1, 0),
-            NodeTest::Name(symbol) => (2, symbol),
-            NodeTest::Text => (3, 0),
-            NodeTest::Comment => (4, 0),
-            NodeTest::ProcessingInstruction => (5, 0),
-            NodeTest::ProcessingInstructionNamed(symbol) => (6, symbol),
+            NodeTest::Node => (TEST_NODE, 0),
+            NodeTest::Any => (TEST_ANY, 0),
+            NodeTest::Name(symbol) => (TEST_NAME, symbol),
+            NodeTest::Text => (TEST_TEXT, 0),
+            NodeTest::Comment => (TEST_COMMENT, 0),
+            NodeTest::ProcessingInstruction => (TEST_INSTRUCTION, 0),
+            NodeTest::ProcessingInstructionNamed(symbol) => (TEST_TARGET, symbol),
         };
         self.push(TAG_STEP, step.axis as u8, kind, symbol, step.predicates, step.next)
     }

@@ -1,4 +1,9 @@
 //! XPath 1.0: parser, static semantics and the exact evaluator.
 
 pub mod ast;
+pub mod error;
+pub mod evaluate;
+mod lexer;
+pub mod parser;
+pub mod semantics;
 pub mod symbols;

@@ -5,10 +5,14 @@
 
 use crate::document::Document;
 use foldhash::fast::FixedState;
-use hashbrown::HashMap;
+use hashbrown::{Equivalent, HashMap};
+use std::hash::{Hash, Hasher};
 
 /// The number of a name test in a population's table.
 pub type Symbol = u32;
+
+/// The namespace that the prefix `xml` is always bound to.
+pub const XML_URI: &str = "http://www.w3.org/XML/1998/namespace";
 
 /// No such symbol: the document's name occurs in no subscription.
 pub const NO_SYMBOL: Symbol = u32::MAX;
@@ -65,6 +69,8 @@ impl OwnedTest {
 pub struct Symbols {
     tests: Vec<OwnedTest>,
     numbers: HashMap<OwnedTest, Symbol, FixedState>,
+    /// Bit set of the kinds that occur.
+    kinds: u8,
 }
 
 impl Symbols {
@@ -78,11 +84,38 @@ impl Symbols {
         self.tests.is_empty()
     }
 
+    /// Whether there is any test of local parts only.
+    pub fn has_local(&self) -> bool {
+        self.kinds & 1 << 1 != 0
+    }
+
+    /// Whether there is any test of a whole namespace.
+    pub fn has_namespace(&self) -> bool {
+        self.kinds & 1 << 2 != 0
+    }
+
     /// The number of a test, if it is in the table.
     pub fn find(&self, test: NameTest<'_>) -> Option<Symbol> {
-        let (uri, local) = parts(test);
-        let key = OwnedTest { kind: test.kind(), uri: uri.into(), local: local.into() };
-        self.numbers.get(&key).copied()
+        self.numbers.get(&Probe(test)).copied()
+    }
+}
+
+/// A borrowed key: looking a test up allocates nothing.
+struct Probe<'a>(NameTest<'a>);
+
+impl Hash for Probe<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        // As the derived hash of `OwnedTest`.
+        let (uri, local) = parts(self.0);
+        self.0.kind().hash(state);
+        uri.hash(state);
+        local.hash(state);
+    }
+}
+
+impl Equivalent<OwnedTest> for Probe<'_> {
+    fn equivalent(&self, key: &OwnedTest) -> bool {
+        self.0 == key.borrow()
     }
 }
 
@@ -97,12 +130,13 @@ pub fn parts<'a>(test: NameTest<'a>) -> (&'a str, &'a str) {
 
 impl SymbolTable for Symbols {
     fn intern(&mut self, test: NameTest<'_>) -> Symbol {
+        if let Some(symbol) = self.find(test) {
+            return symbol;
+        }
         let (uri, local) = parts(test);
         let key = OwnedTest { kind: test.kind(), uri: uri.into(), local: local.into() };
-        if let Some(symbol) = self.numbers.get(&key) {
-            return *symbol;
-        }
         let symbol = self.tests.len() as Symbol;
+        self.kinds |= 1 << key.kind;
         self.tests.push(key.clone());
         self.numbers.insert(key, symbol);
         symbol

@@ -1,0 +1,252 @@
+//! Builds a segment: parsed subscriptions in, an image out.
+//!
+//! Subscriptions whose expressions have the same cells share a signature; equal constants too: a row. Everything is
+//! kept in flat arrays while building, too, so that a million subscriptions need no million allocations.
+
+use super::access::{constant_class, depends_on_constants};
+use super::columns::Value;
+use super::error::CapacityError;
+use super::segment::{ANY_STREAM, Segment};
+use crate::predicates::StringPool;
+use crate::xpath::ast::{Cell, Constant, ConstantRef, ExprId, Query};
+use crate::xpath::symbols::{Symbol, SymbolTable, Symbols};
+use foldhash::fast::FixedState;
+use hashbrown::HashTable;
+use std::hash::BuildHasher;
+
+/// A signature under construction.
+#[derive(Debug)]
+pub(super) struct BuildSignature {
+    pub(super) cells: std::ops::Range<u32>,
+    pub(super) root: ExprId,
+    pub(super) slots: u32,
+    /// See [`constant_class`]; one bit per slot, 0 where it does not matter.
+    class: u64,
+}
+
+/// A row under construction: its signature and where its constants start.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BuildRow {
+    pub(super) signature: u32,
+    pub(super) values: u32,
+}
+
+/// Collects subscriptions for one segment.
+#[derive(Debug, Default)]
+pub struct SegmentBuilder {
+    pub(super) symbols: Symbols,
+    pub(super) strings: StringPool,
+    pub(super) cells: Vec<Cell>,
+    pub(super) signatures: Vec<BuildSignature>,
+    pub(super) rows: Vec<BuildRow>,
+    pub(super) values: Vec<Value>,
+    pub(super) ids: StringPool,
+    /// Row of each subscription; [`GONE`] for one that was replaced.
+    pub(super) subscription_rows: Vec<u32>,
+    pub(super) subscription_streams: Vec<u32>,
+    pub(super) streams: Vec<Box<str>>,
+    by_cells: HashTable<u32>,
+    by_constants: HashTable<u32>,
+    scratch: Vec<Value>,
+    hasher: FixedState,
+}
+
+/// A subscription number whose id was registered again later in the same batch.
+pub(super) const GONE: u32 = u32::MAX;
+/// A trie node, a posting and a row are numbered in 30 bits.
+const MAX_ROWS: usize = 1 << 30;
+
+impl SegmentBuilder {
+    /// The table in which the expressions' name tests are numbered.
+    pub fn symbols(&mut self) -> &mut Symbols {
+        &mut self.symbols
+    }
+
+    /// Number of subscriptions, replaced ones included.
+    pub fn len(&self) -> usize {
+        self.subscription_rows.len()
+    }
+
+    /// Whether nothing was added.
+    pub fn is_empty(&self) -> bool {
+        self.subscription_rows.is_empty()
+    }
+
+    /// Adds a subscription; one with the same id is replaced.
+    ///
+    /// # Errors
+    /// If a segment cannot number that many.
+    pub fn insert(
+        &mut self,
+        id: &str,
+        stream: Option<&str>,
+        cells: &[Cell],
+        root: ExprId,
+        constants: &[Constant],
+    ) -> Result<(), CapacityError> {
+        let class = self.class_of(&Query { cells, root }, constants.iter().map(Constant::as_ref));
+        let signature = self.signature(cells, root, constants.len() as u32, class);
+        let mut values = std::mem::take(&mut self.scratch);
+        values.clear();
+        values.extend(constants.iter().map(|constant| match constant {
+            Constant::String(text) => Value::string(self.strings.intern(text)),
+            Constant::Number(number) => Value::number(*number),
+        }));
+        let row = self.row(signature, &values);
+        self.scratch = values;
+        let stream = stream.map_or(ANY_STREAM, |name| self.stream(name));
+        self.subscription(id, stream, row);
+        self.check_capacity()
+    }
+
+    /// Adds the subscriptions of a segment for which `keep` holds, without parsing anything.
+    ///
+    /// # Errors
+    /// If a segment cannot number that many.
+    pub fn insert_segment(&mut self, from: &Segment, keep: impl Fn(u32) -> bool) -> Result<(), CapacityError> {
+        let symbol_map: Vec<Symbol> = (0..from.symbols().len() as u32)
+            .map(|symbol| self.symbols.intern(from.symbols().resolve(symbol)))
+            .collect();
+        let stream_map: Vec<u32> = from.streams().iter().map(|name| self.stream(name)).collect();
+        let mut string_map = vec![u32::MAX; from.strings().len()];
+        let mut cells = Vec::new();
+        let mut values: Vec<Value> = Vec::new();
+        for number in 0..from.signature_count() {
+            let signature = from.signature(number);
+            let query = from.query(&signature);
+            let mut own = None;
+            for row in signature.rows.clone() {
+                let mut subscriptions = from.subscriptions_of(row).filter(|subscription| keep(*subscription)).peekable();
+                if subscriptions.peek().is_none() {
+                    continue;
+                }
+                let own = *own.get_or_insert_with(|| {
+                    cells.clear();
+                    cells.extend(query.cells.iter().map(|cell| cell.map_symbol(|symbol| symbol_map[symbol as usize])));
+                    let class = self.class_of(
+                        &query,
+                        (0..signature.slots).map(|slot| from.constant(&signature, row, slot)),
+                    );
+                    self.signature(&cells, query.root, signature.slots, class)
+                });
+                values.clear();
+                for slot in 0..signature.slots {
+                    let value = from.value(&signature, row, slot);
+                    values.push(match value.as_string() {
+                        Some(string) => {
+                            let known = &mut string_map[string as usize];
+                            if *known == u32::MAX {
+                                *known = self.strings.intern(from.strings().get(string));
+                            }
+                            Value::string(*known)
+                        }
+                        None => value,
+                    });
+                }
+                let row = self.row(own, &values);
+                for subscription in subscriptions {
+                    let stream = from.stream_of(subscription);
+                    let stream = if stream == ANY_STREAM { ANY_STREAM } else { stream_map[stream as usize - 1] };
+                    self.subscription(from.ids().get(subscription), stream, row);
+                }
+            }
+        }
+        self.check_capacity()
+    }
+
+    fn class_of<'a>(&self, query: &Query<'_>, constants: impl Iterator<Item = ConstantRef<'a>>) -> u64 {
+        if !depends_on_constants(query) {
+            return 0;
+        }
+        // Slots beyond 64 share bits: rows that differ there only fall into more signatures than needed.
+        constants.enumerate().fold(0, |class, (slot, constant)| class ^ constant_class(constant).rotate_left(slot as u32))
+    }
+
+    fn signature(&mut self, cells: &[Cell], root: ExprId, slots: u32, class: u64) -> u32 {
+        let hash = self.hasher.hash_one((cells, root, class));
+        let (all, signatures) = (&self.cells, &self.signatures);
+        let cells_of = |number: u32| {
+            let range = &signatures[number as usize].cells;
+            &all[range.start as usize..range.end as usize]
+        };
+        if let Some(number) = self.by_cells.find(hash, |number| {
+            let found = &signatures[*number as usize];
+            found.root == root && found.class == class && cells_of(*number) == cells
+        }) {
+            return *number;
+        }
+        let number = self.signatures.len() as u32;
+        let start = self.cells.len() as u32;
+        self.cells.extend_from_slice(cells);
+        self.signatures.push(BuildSignature { cells: start..self.cells.len() as u32, root, slots, class });
+        let (all, signatures, hasher) = (&self.cells, &self.signatures, &self.hasher);
+        self.by_cells.insert_unique(hash, number, |number| {
+            let found = &signatures[*number as usize];
+            hasher.hash_one((&all[found.cells.start as usize..found.cells.end as usize], found.root, found.class))
+        });
+        number
+    }
+
+    fn row(&mut self, signature: u32, values: &[Value]) -> u32 {
+        let hash = self.hasher.hash_one((signature, values));
+        let (all, rows) = (&self.values, &self.rows);
+        let values_of = |row: BuildRow| &all[row.values as usize..row.values as usize + values.len()];
+        if let Some(row) = self.by_constants.find(hash, |row| {
+            let found = rows[*row as usize];
+            found.signature == signature && values_of(found) == values
+        }) {
+            return *row;
+        }
+        let row = self.rows.len() as u32;
+        self.rows.push(BuildRow { signature, values: self.values.len() as u32 });
+        self.values.extend_from_slice(values);
+        let (all, rows, signatures, hasher) = (&self.values, &self.rows, &self.signatures, &self.hasher);
+        self.by_constants.insert_unique(hash, row, |row| {
+            let found = rows[*row as usize];
+            let slots = signatures[found.signature as usize].slots;
+            hasher.hash_one((found.signature, &all[found.values as usize..(found.values + slots) as usize]))
+        });
+        row
+    }
+
+    fn stream(&mut self, name: &str) -> u32 {
+        // A population names few streams; number 0 is "every stream".
+        let at = self.streams.iter().position(|known| &**known == name).unwrap_or_else(|| {
+            self.streams.push(name.into());
+            self.streams.len() - 1
+        });
+        at as u32 + 1
+    }
+
+    fn subscription(&mut self, id: &str, stream: u32, row: u32) {
+        let number = self.ids.intern(id) as usize;
+        if number == self.subscription_rows.len() {
+            self.subscription_rows.push(row);
+            self.subscription_streams.push(stream);
+        } else {
+            self.subscription_rows[number] = row;
+            self.subscription_streams[number] = stream;
+        }
+    }
+
+    /// Takes a subscription out again.
+    pub fn remove(&mut self, id: &str) {
+        if let Some(number) = self.ids.find(id) {
+            self.subscription_rows[number as usize] = GONE;
+        }
+    }
+
+    fn check_capacity(&self) -> Result<(), CapacityError> {
+        let limits = [
+            ("number of rows", self.rows.len(), MAX_ROWS),
+            ("bytes of string constants", self.strings.byte_count(), u32::MAX as usize),
+            ("bytes of subscription ids", self.ids.byte_count(), u32::MAX as usize),
+            ("number of constants", self.values.len(), u32::MAX as usize),
+            ("number of expression cells", self.cells.len(), u32::MAX as usize),
+        ];
+        match limits.into_iter().find(|(_, count, limit)| count > limit) {
+            Some((what, _, limit)) => Err(CapacityError { what, limit: limit as u64 }),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,341 @@
+//! From a builder to an image: chooses access predicates, orders rows, lays out postings.
+//!
+//! Rows are numbered signature by signature and, within one, by access predicate, so that the rows of a posting are
+//! neighbours: their columns can be scanned and their subscriptions handed out as ranges.
+
+use super::access::{Access, AtomTest, accesses};
+use super::builder::{BuildRow, GONE, SegmentBuilder};
+use super::columns::Value;
+use super::image::{ImageWriter, Section};
+use super::segment::{ANY_STREAM, NO_ACCESS, Segment, SignatureRecord, write_symbols, write_texts};
+use crate::paths::{TrieBuilder, TrieNode};
+use crate::predicates::{NO_POSTING, ProbeKind, RangeList, Run, flags, hash_slots, probe_key};
+use crate::xpath::ast::{ConstantRef, Query};
+use crate::xpath::semantics::has_positional_predicate;
+use foldhash::fast::FixedState;
+use hashbrown::HashSet;
+
+/// Where a row hangs.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+enum Key {
+    Exists(TrieNode),
+    Probe(u64),
+    Range(TrieNode, u32, f64),
+}
+
+/// How the rows of one signature are reached.
+struct Plan {
+    choice: u16,
+    atoms: Vec<(TrieNode, AtomTest)>,
+    exact: bool,
+}
+
+/// Larger expressions go straight to the exact evaluator, which does not recurse over steps.
+const MAX_PLAIN_CELLS: usize = 512;
+/// Rows of one signature looked at to compare the columns' numbers of distinct constants.
+const DISTINCT_SAMPLE: usize = 4096;
+
+impl SegmentBuilder {
+    /// The finished segment.
+    pub fn freeze(mut self) -> Segment {
+        let by_signature = self.rows_by_signature();
+        let mut trie = TrieBuilder::default();
+        let mut plans: Vec<Plan> =
+            by_signature.iter().enumerate().map(|(number, rows)| self.plan(number, rows, &mut trie)).collect();
+        let (flat, numbers) = trie.freeze();
+        for (node, _) in plans.iter_mut().flat_map(|plan| &mut plan.atoms) {
+            *node = numbers[*node as usize];
+        }
+        let equal_numbers = self.equality_numbers(&by_signature, &plans);
+
+        let mut writer = ImageWriter::default();
+        writer.add(Section::TrieStarts, &flat.starts);
+        writer.add(Section::TrieEdges, &flat.edges);
+        writer.add(Section::Numbers, &equal_numbers);
+
+        // Order the rows of each signature by where they hang first.
+        let mut records = Vec::with_capacity(by_signature.len() + 1);
+        let mut columns: Vec<Value> = Vec::with_capacity(self.values.len());
+        let mut new_rows = vec![0u32; self.rows.len()];
+        let mut postings = Postings::default();
+        let mut row_count = 0u32;
+        for (number, (mut rows, plan)) in by_signature.into_iter().zip(&plans).enumerate() {
+            let signature = &self.signatures[number];
+            records.push(SignatureRecord {
+                cells: signature.cells.start,
+                row: row_count,
+                column: columns.len() as u32,
+                choice: plan.choice,
+                plain: u16::from(self.is_plain(number)),
+                slots: signature.slots,
+                root: signature.root,
+            });
+            let key = |row: BuildRow, atom: &(TrieNode, AtomTest)| self.key(row, atom, &equal_numbers);
+            if let Some(atom) = plan.atoms.first() {
+                rows.sort_by(|a, b| {
+                    let (a, b) = (key(self.rows[*a as usize], atom), key(self.rows[*b as usize], atom));
+                    a.partial_cmp(&b).unwrap_or(std::cmp::Ordering::Equal)
+                });
+            }
+            for (at, row) in rows.iter().enumerate() {
+                new_rows[*row as usize] = row_count + at as u32;
+                let shared = plan.atoms.len() > 1;
+                for atom in &plan.atoms {
+                    let run = Run::new(row_count + at as u32, 1, number as u32, shared, plan.exact);
+                    postings.add(key(self.rows[*row as usize], atom), run);
+                }
+                if plan.atoms.is_empty() {
+                    append(&mut postings.always, Run::new(row_count + at as u32, 1, number as u32, false, false));
+                }
+            }
+            for slot in 0..signature.slots {
+                columns.extend(rows.iter().map(|row| self.values[(self.rows[*row as usize].values + slot) as usize]));
+            }
+            row_count += rows.len() as u32;
+        }
+        records.push(SignatureRecord {
+            cells: self.cells.len() as u32,
+            row: row_count,
+            column: columns.len() as u32,
+            choice: NO_ACCESS,
+            plain: 0,
+            slots: 0,
+            root: 0,
+        });
+        writer.add(Section::Signatures, &records);
+        writer.add(Section::Columns, &columns);
+        postings.write(flat.starts.len() - 1, &mut writer);
+        self.write_subscriptions(&new_rows, row_count, &mut writer);
+        writer.add(Section::Cells, &self.cells);
+        writer.add(Section::Symbols, &write_symbols(&self.symbols));
+        writer.add(Section::Streams, &write_texts(self.streams.iter().map(|name| &**name)));
+        let (bytes, offsets, slots) = self.strings.freeze();
+        let longest = offsets.windows(2).map(|pair| u64::from(pair[1] - pair[0])).max().unwrap_or(0);
+        writer.add(Section::Facts, &[longest]);
+        writer.add(Section::StringBytes, &bytes);
+        writer.add(Section::StringOffsets, &offsets);
+        writer.add(Section::StringSlots, &slots);
+        Segment::new(writer.finish())
+    }
+
+    /// The rows that a live subscription points to, by signature.
+    fn rows_by_signature(&self) -> Vec<Vec<u32>> {
+        let mut live = vec![false; self.rows.len()];
+        for row in self.subscription_rows.iter().filter(|row| **row != GONE) {
+            live[*row as usize] = true;
+        }
+        let mut by_signature = vec![Vec::new(); self.signatures.len()];
+        for (row, _) in live.iter().enumerate().filter(|(_, live)| **live) {
+            by_signature[self.rows[row].signature as usize].push(row as u32);
+        }
+        by_signature
+    }
+
+    fn constants(&self, row: BuildRow, slots: u32) -> Vec<ConstantRef<'_>> {
+        (0..slots)
+            .map(|slot| {
+                let value = self.values[(row.values + slot) as usize];
+                match value.as_string() {
+                    Some(string) => ConstantRef::String(self.strings.get(string)),
+                    None => ConstantRef::Number(value.as_number()),
+                }
+            })
+            .collect()
+    }
+
+    /// Chooses the access of a signature: by form first, then by the number of distinct constants.
+    fn plan(&self, number: usize, rows: &[u32], trie: &mut TrieBuilder) -> Plan {
+        let nothing = Plan { choice: NO_ACCESS, atoms: Vec::new(), exact: false };
+        let signature = &self.signatures[number];
+        let Some(first) = rows.first() else { return nothing };
+        let cells = &self.cells[signature.cells.start as usize..signature.cells.end as usize];
+        let query = Query { cells, root: signature.root };
+        let constants = self.constants(self.rows[*first as usize], signature.slots);
+        let offered = accesses(&query, &constants);
+        let distinct = |access: &Access| -> usize {
+            let slot = match access.atoms[..] {
+                [ref atom] => match atom.test {
+                    AtomTest::StringEqual(slot) | AtomTest::NumberEqual(slot) => slot,
+                    _ => return 0,
+                },
+                _ => return 0,
+            };
+            if rows.len() < 8 {
+                return 0; // too few to tell anything about the column
+            }
+            let sample = rows.iter().take(DISTINCT_SAMPLE);
+            let seen: HashSet<Value, FixedState> =
+                sample.map(|row| self.values[(self.rows[*row as usize].values + slot) as usize]).collect();
+            seen.len()
+        };
+        let best = offered.iter().enumerate().min_by_key(|(_, access)| {
+            let (kind, inexact, names) = access.rank();
+            (kind, inexact, usize::MAX - distinct(access), names)
+        });
+        let Some((choice, access)) = best else { return nothing };
+        Plan {
+            choice: choice as u16,
+            atoms: access.atoms.iter().map(|atom| (trie.insert(&atom.path), atom.test)).collect(),
+            exact: access.exact,
+        }
+    }
+
+    /// See [`Signature::plain`](super::segment::Signature::plain).
+    fn is_plain(&self, number: usize) -> bool {
+        let signature = &self.signatures[number];
+        let cells = &self.cells[signature.cells.start as usize..signature.cells.end as usize];
+        cells.len() <= MAX_PLAIN_CELLS && !has_positional_predicate(Query { cells, root: signature.root })
+    }
+
+    /// The distinct constants of number equalities, ascending.
+    fn equality_numbers(&self, by_signature: &[Vec<u32>], plans: &[Plan]) -> Vec<f64> {
+        let mut numbers = Vec::new();
+        for (rows, plan) in by_signature.iter().zip(plans) {
+            for (_, test) in &plan.atoms {
+                if let AtomTest::NumberEqual(slot) = test {
+                    numbers.extend(
+                        rows.iter().map(|row| self.values[(self.rows[*row as usize].values + slot) as usize].as_number()),
+                    );
+                }
+            }
+        }
+        numbers.sort_unstable_by(f64::total_cmp);
+        numbers.dedup();
+        numbers
+    }
+
+    fn key(&self, row: BuildRow, (node, test): &(TrieNode, AtomTest), numbers: &[f64]) -> Key {
+        let value = |slot: u32| self.values[(row.values + slot) as usize];
+        let string = |slot: u32| value(slot).as_string().expect("string slots hold strings");
+        match *test {
+            AtomTest::Exists => Key::Exists(*node),
+            AtomTest::StringEqual(slot) => Key::Probe(probe_key(*node, ProbeKind::StringEqual, string(slot))),
+            AtomTest::Contains(slot) => Key::Probe(probe_key(*node, ProbeKind::Contains, string(slot))),
+            AtomTest::StartsWith(slot) => Key::Probe(probe_key(*node, ProbeKind::StartsWith, string(slot))),
+            AtomTest::NumberEqual(slot) => {
+                let number = value(slot).as_number();
+                let at = numbers.binary_search_by(|known| known.total_cmp(&number)).expect("collected before");
+                Key::Probe(probe_key(*node, ProbeKind::NumberEqual, at as u32))
+            }
+            AtomTest::Range(op, slot) => Key::Range(*node, RangeList::number(op), value(slot).as_number()),
+        }
+    }
+
+    /// Numbers the live subscriptions row by row and writes everything about them.
+    fn write_subscriptions(&mut self, new_rows: &[u32], row_count: u32, writer: &mut ImageWriter) {
+        let mut order: Vec<(u32, u32)> = self
+            .subscription_rows
+            .iter()
+            .enumerate()
+            .filter(|(_, row)| **row != GONE)
+            .map(|(number, row)| (new_rows[*row as usize], number as u32))
+            .collect();
+        order.sort_unstable();
+        let mut starts = vec![0u32; row_count as usize + 1];
+        let mut bytes = Vec::with_capacity(self.ids.byte_count());
+        let mut offsets = Vec::with_capacity(order.len() + 1);
+        offsets.push(0u32);
+        for (row, number) in &order {
+            starts[*row as usize + 1] += 1;
+            bytes.extend_from_slice(self.ids.get(*number).as_bytes());
+            offsets.push(bytes.len() as u32);
+        }
+        for at in 0..row_count as usize {
+            starts[at + 1] += starts[at];
+        }
+        writer.add(Section::RowSubscriptions, &starts);
+        writer.add(Section::IdSlots, &hash_slots(&bytes, &offsets));
+        writer.add(Section::IdBytes, &bytes);
+        writer.add(Section::IdOffsets, &offsets);
+        if self.subscription_streams.iter().any(|stream| *stream != ANY_STREAM) {
+            let streams: Vec<u32> =
+                order.iter().map(|(_, number)| self.subscription_streams[*number as usize]).collect();
+            writer.add(Section::SubscriptionStreams, &streams);
+        }
+    }
+}
+
+/// Appends a run, to the one before it if they are neighbours.
+fn append(runs: &mut Vec<Run>, run: Run) {
+    match runs.last_mut() {
+        Some(last)
+            if last.signature == run.signature
+                && last.rows().end == run.row
+                && last.is_shared() == run.is_shared()
+                && last.is_decided() == run.is_decided() =>
+        {
+            last.grow();
+        }
+        _ => runs.push(run),
+    }
+}
+
+/// The postings under construction.
+#[derive(Default)]
+struct Postings {
+    exists: Vec<(TrieNode, Run)>,
+    probes: Vec<(u64, Run)>,
+    ranges: Vec<(TrieNode, u32, f64, Run)>,
+    always: Vec<Run>,
+}
+
+impl Postings {
+    fn add(&mut self, key: Key, run: Run) {
+        match key {
+            Key::Exists(node) => self.exists.push((node, run)),
+            Key::Probe(key) => self.probes.push((key, run)),
+            Key::Range(node, op, value) => self.ranges.push((node, op, value, run)),
+        }
+    }
+
+    fn write(mut self, node_count: usize, writer: &mut ImageWriter) {
+        // Stable: rows were added in ascending order and must stay so within a posting.
+        self.exists.sort_by_key(|(node, _)| *node);
+        self.probes.sort_by_key(|(key, _)| *key);
+        self.ranges.sort_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)).then(a.2.total_cmp(&b.2)));
+        let mut node_postings = vec![NO_POSTING; node_count];
+        let mut node_flags = vec![0u8; node_count];
+        let mut starts: Vec<u32> = Vec::new();
+        let mut runs: Vec<Run> = Vec::new();
+        for group in self.exists.chunk_by(|a, b| a.0 == b.0) {
+            node_postings[group[0].0 as usize] = starts.len() as u32;
+            posting(&mut starts, &mut runs, group.iter().map(|(_, run)| *run));
+        }
+        let mut probes = Vec::new();
+        for group in self.probes.chunk_by(|a, b| a.0 == b.0) {
+            let key = group[0].0;
+            probes.push(key);
+            node_flags[(key >> 34) as usize] |= match key >> 32 & 3 {
+                0 => flags::STRING_EQUAL,
+                1 => flags::NUMBER_EQUAL,
+                _ => flags::PATTERN,
+            };
+            posting(&mut starts, &mut runs, group.iter().map(|(_, run)| *run));
+        }
+        starts.push(runs.len() as u32);
+        let mut lists = Vec::new();
+        let mut at = 0;
+        for group in self.ranges.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
+            let (node, op, _, _) = group[0];
+            lists.push(RangeList { node, op, start: at, end: at + group.len() as u32 });
+            node_flags[node as usize] |= flags::RANGE;
+            at += group.len() as u32;
+        }
+        writer.add(Section::NodePostings, &node_postings);
+        writer.add(Section::NodeFlags, &node_flags);
+        writer.add(Section::Probes, &probes);
+        writer.add(Section::PostingRuns, &starts);
+        writer.add(Section::Runs, &runs);
+        writer.add(Section::Ranges, &lists);
+        writer.add(Section::RangeValues, &self.ranges.iter().map(|entry| entry.2).collect::<Vec<f64>>());
+        writer.add(Section::RangeRuns, &self.ranges.iter().map(|entry| entry.3).collect::<Vec<Run>>());
+        writer.add(Section::AlwaysRuns, &self.always);
+    }
+}
+
+fn posting(starts: &mut Vec<u32>, runs: &mut Vec<Run>, members: impl Iterator<Item = Run>) {
+    starts.push(runs.len() as u32);
+    let mut own: Vec<Run> = Vec::new();
+    members.for_each(|run| append(&mut own, run));
+    runs.extend(own);
+}

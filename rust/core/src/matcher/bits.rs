@@ -1,0 +1,45 @@
+//! A set of numbers that is emptied after every document at the cost of its members, not of its size.
+
+/// A reusable set of small numbers.
+#[derive(Debug, Default)]
+pub(super) struct BitSet {
+    words: Vec<u64>,
+    touched: Vec<u32>,
+}
+
+impl BitSet {
+    /// Makes room for members below `size`.
+    pub(super) fn reserve(&mut self, size: usize) {
+        let words = size.div_ceil(64);
+        if self.words.len() < words {
+            self.words.resize(words, 0);
+        }
+    }
+
+    /// Adds a member; whether it is new.
+    #[inline]
+    pub(super) fn insert(&mut self, member: u32) -> bool {
+        let word = &mut self.words[member as usize / 64];
+        let bit = 1 << (member % 64);
+        let new = *word & bit == 0;
+        if new {
+            if *word == 0 {
+                self.touched.push(member / 64);
+            }
+            *word |= bit;
+        }
+        new
+    }
+
+    /// Removes all members.
+    pub(super) fn clear(&mut self) {
+        for word in self.touched.drain(..) {
+            self.words[word as usize] = 0;
+        }
+    }
+
+    /// Bytes in use.
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.words.capacity() * 8 + self.touched.capacity() * 4
+    }
+}

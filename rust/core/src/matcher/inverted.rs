@@ -1,0 +1,290 @@
+//! The inverted matcher: candidates from shared structures, then only what has to be verified.
+//!
+//! `document → walk (path DFA, predicate index) → postings → runs of rows → decided rows, columns, exact verification`.
+//! The cost of a document depends on the postings it hits, not on the number of subscriptions.
+
+use super::bits::BitSet;
+use super::columns::{FlatPlan, FlatView};
+use super::postings::{Walker, resolve};
+use super::results::Matches;
+use super::verify::Verifier;
+use crate::document::Document;
+use crate::index::{Segment, Snapshot};
+use crate::predicates::{Patterns, Run};
+use crate::xpath::ast::ConstantRef;
+use crate::xpath::evaluate::EvaluateError;
+use crate::xpath::symbols::DocumentSymbols;
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+
+/// Settings of a matcher.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Most that one exact evaluation may cost, see [`Evaluator`](crate::xpath::evaluate::Evaluator).
+    pub cost_limit: u64,
+    /// Bytes that the path cache of one worker may use per segment.
+    pub path_cache_bytes: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings { cost_limit: 100_000_000, path_cache_bytes: 256 << 20 }
+    }
+}
+
+/// Runs shorter than this are verified row by row: looking up values for columns would cost more.
+const MIN_COLUMNAR_ROWS: usize = 4;
+
+/// What all workers share for one segment.
+#[derive(Debug)]
+struct Shared {
+    segment: Weak<Segment>,
+    patterns: Arc<OnceLock<Patterns>>,
+    idle: Vec<Part>,
+}
+
+/// What one worker keeps for one segment between documents.
+#[derive(Debug)]
+struct Part {
+    patterns: Arc<OnceLock<Patterns>>,
+    walker: Walker,
+    symbols: DocumentSymbols,
+    rows_seen: BitSet,
+    flat_plans: HashMap<u32, Option<Arc<FlatPlan>>, FixedState>,
+}
+
+/// Sizes and counters of the caches, summed over idle workers.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct InvertedStatistics {
+    /// States of the path automata.
+    pub path_states: usize,
+    /// Bytes of the caches.
+    pub cache_bytes: usize,
+    /// How often a path cache was full and started again.
+    pub path_cache_clears: u64,
+}
+
+/// The matcher: settings and a pool of caches, to be shared between threads.
+#[derive(Debug, Default)]
+pub struct Inverted {
+    settings: Settings,
+    pool: Mutex<HashMap<u64, Shared, FixedState>>,
+}
+
+/// The caches of one thread for the segments of one snapshot; give it back with [`Inverted::give_back`].
+#[derive(Debug)]
+pub struct Worker {
+    parts: Vec<(u64, Part)>,
+}
+
+impl Inverted {
+    /// A matcher with these settings.
+    pub fn new(settings: Settings) -> Inverted {
+        Inverted { settings, pool: Mutex::default() }
+    }
+
+    /// Its settings.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Takes caches for the segments of a snapshot out of the pool, or makes new ones.
+    pub fn worker(&self, snapshot: &Snapshot) -> Worker {
+        let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
+        let parts = snapshot
+            .segments
+            .iter()
+            .map(|part| {
+                let segment = &part.segment;
+                let shared = pool.entry(segment.number()).or_insert_with(|| Shared {
+                    segment: Arc::downgrade(segment),
+                    patterns: Arc::default(),
+                    idle: Vec::new(),
+                });
+                let own = shared.idle.pop().unwrap_or_else(|| Part {
+                    patterns: shared.patterns.clone(),
+                    walker: Walker::new(self.settings.path_cache_bytes),
+                    symbols: DocumentSymbols::default(),
+                    rows_seen: BitSet::default(),
+                    flat_plans: HashMap::default(),
+                });
+                (segment.number(), own)
+            })
+            .collect();
+        Worker { parts }
+    }
+
+    /// Returns caches to the pool and forgets those of segments that are gone.
+    pub fn give_back(&self, worker: Worker) {
+        let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
+        for (number, part) in worker.parts {
+            if let Some(shared) = pool.get_mut(&number) {
+                shared.idle.push(part);
+            }
+        }
+        pool.retain(|_, shared| shared.segment.strong_count() > 0);
+    }
+
+    /// Sizes and counters of the idle caches.
+    pub fn statistics(&self) -> InvertedStatistics {
+        let pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut total = InvertedStatistics::default();
+        #[allow(clippy::iter_over_hash_type)] // a sum does not depend on the order
+        for part in pool.values().flat_map(|shared| &shared.idle) {
+            let (states, bytes, clears) = part.walker.statistics();
+            total.path_states += states;
+            total.cache_bytes += bytes + part.rows_seen.memory_bytes();
+            total.path_cache_clears += clears;
+        }
+        total
+    }
+
+    /// Matches one document.
+    pub fn match_document(
+        &self,
+        worker: &mut Worker,
+        snapshot: &Snapshot,
+        document: &Document,
+        stream: Option<&str>,
+    ) -> Matches {
+        let mut matches = Matches::default();
+        for (number, (part, (_, own))) in snapshot.segments.iter().zip(&mut worker.parts).enumerate() {
+            let segment = &*part.segment;
+            resolve(segment, document, &mut own.symbols);
+            own.walker.walk(segment, &own.patterns, document, &own.symbols);
+            let mut judge = Judge {
+                segment,
+                document,
+                symbols: &own.symbols,
+                rows_seen: &mut own.rows_seen,
+                flat_plans: &mut own.flat_plans,
+                flat_views: HashMap::default(),
+                verifier: Verifier::new(document, &own.symbols, self.settings.cost_limit),
+                constants: Vec::new(),
+                mask: Vec::new(),
+                satisfied: Vec::new(),
+                failed: Vec::new(),
+            };
+            judge.run_all(&own.walker);
+            let Judge { satisfied, failed, .. } = judge;
+            matches.add(snapshot, number, stream, satisfied);
+            for (row, error) in failed {
+                matches.fail(snapshot, number, stream, segment.subscriptions_of(row), &error);
+            }
+        }
+        matches
+    }
+
+    /// Whether the shared structures lead from a document to a row of a segment.
+    pub fn is_candidate(&self, segment: &Arc<Segment>, document: &Document, row: u32) -> bool {
+        let mut walker = Walker::new(self.settings.path_cache_bytes);
+        let mut symbols = DocumentSymbols::default();
+        resolve(segment, document, &mut symbols);
+        walker.walk(segment, &OnceLock::new(), document, &symbols);
+        candidates(segment, &walker).any(|run| run.rows().contains(&row))
+    }
+}
+
+/// All runs that a document leads to.
+fn candidates<'a>(segment: &'a Segment, walker: &'a Walker) -> impl Iterator<Item = &'a Run> {
+    let predicates = segment.predicates();
+    let hit = walker.hits.iter().flat_map(move |posting| predicates.runs(*posting));
+    let in_range = walker.ranges.iter().flat_map(move |(list, value)| {
+        let list = &predicates.ranges[*list as usize];
+        predicates.satisfied(list, *value)
+    });
+    predicates.always_runs.iter().chain(hit).chain(in_range)
+}
+
+/// Judges the candidates of one document in one segment.
+struct Judge<'a> {
+    segment: &'a Segment,
+    document: &'a Document,
+    symbols: &'a DocumentSymbols,
+    rows_seen: &'a mut BitSet,
+    flat_plans: &'a mut HashMap<u32, Option<Arc<FlatPlan>>, FixedState>,
+    flat_views: HashMap<u32, FlatView, FixedState>,
+    verifier: Verifier<'a>,
+    constants: Vec<ConstantRef<'a>>,
+    mask: Vec<u8>,
+    satisfied: Vec<Range<u32>>,
+    failed: Vec<(u32, EvaluateError)>,
+}
+
+impl<'a> Judge<'a> {
+    fn run_all(&mut self, walker: &'a Walker) {
+        self.rows_seen.reserve(self.segment.row_count() as usize);
+        for run in candidates(self.segment, walker) {
+            if run.is_shared() {
+                // Rows in several postings are judged once each.
+                for row in run.rows() {
+                    if self.rows_seen.insert(row) {
+                        self.judge(run, row..row + 1);
+                    }
+                }
+            } else {
+                self.judge(run, run.rows());
+            }
+        }
+        self.rows_seen.clear();
+    }
+
+    fn judge(&mut self, run: &Run, rows: Range<u32>) {
+        if run.is_decided() {
+            self.satisfy(rows);
+        } else if rows.len() < MIN_COLUMNAR_ROWS || !self.refine(run, rows.clone()) {
+            self.verify(run.signature, rows);
+        }
+    }
+
+    fn satisfy(&mut self, rows: Range<u32>) {
+        let subscriptions = self.segment.subscriptions_of_rows(rows);
+        match self.satisfied.last_mut() {
+            Some(last) if last.end == subscriptions.start => last.end = subscriptions.end,
+            _ => self.satisfied.push(subscriptions),
+        }
+    }
+
+    fn verify(&mut self, signature: u32, rows: Range<u32>) {
+        let segment = self.segment;
+        let signature = segment.signature(signature);
+        let query = segment.query(&signature);
+        for row in rows {
+            segment.constants(&signature, row, &mut self.constants);
+            match self.verifier.verify(query, signature.plain, &self.constants) {
+                Ok(true) => self.satisfy(row..row + 1),
+                Ok(false) => {}
+                Err(error) => self.failed.push((row, error)),
+            }
+        }
+    }
+
+    /// Judges the rows of a flat signature by columns; false if the signature is not flat.
+    fn refine(&mut self, run: &Run, rows: Range<u32>) -> bool {
+        let segment = self.segment;
+        let signature = segment.signature(run.signature);
+        let query = segment.query(&signature);
+        let plan = self
+            .flat_plans
+            .entry(run.signature)
+            .or_insert_with(|| if signature.plain { FlatPlan::new(&query).map(Arc::new) } else { None });
+        let Some(plan) = plan.clone() else { return false };
+        let view = self
+            .flat_views
+            .entry(run.signature)
+            .or_insert_with(|| FlatView::new(&plan, &query, segment, self.document, self.symbols));
+        let mut mask = std::mem::take(&mut self.mask);
+        view.refine(&plan, segment, &signature, rows.clone(), &mut mask);
+        for (row, _) in rows.zip(&mask).filter(|(_, held)| **held == 1) {
+            if plan.residual {
+                self.verify(run.signature, row..row + 1);
+            } else {
+                self.satisfy(row..row + 1);
+            }
+        }
+        self.mask = mask;
+        true
+    }
+}

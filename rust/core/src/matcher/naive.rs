@@ -1,0 +1,33 @@
+//! The naive matcher: every expression, one after the other, by the exact evaluator. The oracle of all others.
+
+use super::results::Matches;
+use crate::document::Document;
+use crate::index::Snapshot;
+use crate::xpath::evaluate::Evaluator;
+use crate::xpath::symbols::{DocumentSymbols, SymbolTable as _};
+
+/// Matches one document; `cost_limit` bounds each evaluation, see [`Evaluator`].
+pub fn match_document(snapshot: &Snapshot, document: &Document, stream: Option<&str>, cost_limit: u64) -> Matches {
+    let mut matches = Matches::default();
+    for (number, part) in snapshot.segments.iter().enumerate() {
+        let segment = &*part.segment;
+        let symbols = DocumentSymbols::new(document, |test| segment.symbols().find(test));
+        let mut constants = Vec::new();
+        let mut satisfied = Vec::new();
+        for signature in 0..segment.signature_count() {
+            let signature = segment.signature(signature);
+            let query = segment.query(&signature);
+            for row in signature.rows.clone() {
+                segment.constants(&signature, row, &mut constants);
+                let subscriptions = segment.subscriptions_of(row);
+                match Evaluator::new(document, &symbols, cost_limit).boolean(query, &constants) {
+                    Ok(true) => satisfied.push(subscriptions),
+                    Ok(false) => {}
+                    Err(error) => matches.fail(snapshot, number, stream, subscriptions, &error),
+                }
+            }
+        }
+        matches.add(snapshot, number, stream, satisfied);
+    }
+    matches
+}

@@ -1,0 +1,258 @@
+//! From a document to the postings it hits: one walk over its tree with the shared automata.
+
+use super::bits::BitSet;
+use crate::document::{Document, NodeKind};
+use crate::index::Segment;
+use crate::paths::{Class, DEAD, EdgeKind, PathCache, StateId, TrieNode};
+use crate::predicates::{NO_POSTING, Patterns, Posting, PredicateIndex, ProbeKind, flags};
+use crate::xpath::evaluate::number::to_number;
+use crate::xpath::symbols::{DocumentSymbols, NO_SYMBOL, NameTest};
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+use std::ops::Range;
+use std::sync::OnceLock;
+
+/// What the matcher keeps with each state of the path DFA.
+#[derive(Debug, Default)]
+pub(super) struct Accepts {
+    /// Document in which this state was met last.
+    stamp: u64,
+    /// Postings that the paths' existence hits.
+    exists: Box<[Posting]>,
+    /// Trie nodes with probes.
+    probed: Box<[TrieNode]>,
+    /// Range lists.
+    ranges: Box<[u32]>,
+    /// Union of the nodes' flags.
+    flags: u8,
+}
+
+/// The parts of a walk that outlive a document.
+#[derive(Debug)]
+pub(super) struct Walker {
+    paths: PathCache<Accepts>,
+    element_classes: Vec<Class>,
+    attribute_classes: Vec<Class>,
+    open: Vec<StateId>,
+    /// Postings hit by a value in a state: the value plays the part of one more input symbol of the lazy DFA.
+    value_hits: HashMap<(StateId, u64), (Range<u32>, u64), FixedState>,
+    value_postings: Vec<Posting>,
+    hit: BitSet,
+    document_number: u64,
+    /// Postings hit by the document, each once.
+    pub(super) hits: Vec<Posting>,
+    /// Range lists met and the best value seen for each.
+    pub(super) ranges: Vec<(u32, f64)>,
+}
+
+impl Walker {
+    pub(super) fn new(path_cache_bytes: usize) -> Walker {
+        Walker {
+            paths: PathCache::new(path_cache_bytes),
+            element_classes: Vec::new(),
+            attribute_classes: Vec::new(),
+            open: Vec::new(),
+            value_hits: HashMap::default(),
+            value_postings: Vec::new(),
+            hit: BitSet::default(),
+            document_number: 0,
+            hits: Vec::new(),
+            ranges: Vec::new(),
+        }
+    }
+
+    /// States, bytes and clearings of the path cache.
+    pub(super) fn statistics(&self) -> (usize, usize, u64) {
+        (self.paths.state_count(), self.paths.memory_bytes() + self.hit.memory_bytes(), self.paths.clear_count())
+    }
+
+    /// Walks a document; the postings are in [`Self::hits`], the values for order comparisons in [`Self::ranges`].
+    pub(super) fn walk(
+        &mut self,
+        segment: &Segment,
+        patterns: &OnceLock<Patterns>,
+        document: &Document,
+        symbols: &DocumentSymbols,
+    ) {
+        let (trie, predicates) = (segment.trie(), segment.predicates());
+        let strings = segment.strings();
+        self.document_number += 1;
+        self.hits.clear();
+        self.ranges.clear();
+        self.hit.clear();
+        self.hit.reserve(predicates.posting_count());
+        self.classify(document, symbols);
+        let text_class = self.paths.text_class();
+        let mut attach = |nodes: &[TrieNode]| Accepts::new(&predicates, nodes);
+        let start = self.paths.start(&trie, &mut attach);
+        self.open.clear();
+        self.open.push(start);
+        let nodes = document.nodes();
+        let mut at = 1;
+        while at < nodes.len() {
+            let node = &nodes[at];
+            let depth = node.depth as usize;
+            let above = self.open[depth - 1];
+            let state = match node.kind {
+                NodeKind::Element => {
+                    let class = self.element_classes[node.name as usize];
+                    let state = self.paths.step(&trie, above, class, &mut attach);
+                    self.open.truncate(depth);
+                    self.open.push(state);
+                    if state == DEAD {
+                        at = node.last as usize + 1;
+                        continue;
+                    }
+                    state
+                }
+                NodeKind::Attribute => {
+                    let class = self.attribute_classes[node.name as usize];
+                    self.paths.step(&trie, above, class, &mut attach)
+                }
+                NodeKind::Text => self.paths.step(&trie, above, text_class, &mut attach),
+                _ => DEAD,
+            };
+            if state != DEAD {
+                let accepts = self.paths.attached(state);
+                if accepts.stamp != self.document_number {
+                    accepts.stamp = self.document_number;
+                    for posting in &accepts.exists {
+                        if self.hit.insert(*posting) {
+                            self.hits.push(*posting);
+                        }
+                    }
+                }
+                if accepts.flags != 0 {
+                    let value = document.string_value(at as u32);
+                    self.probe(&predicates, state, value, &|value| segment.find_string(value), || {
+                        (patterns.get_or_init(|| Patterns::new(&predicates, strings)), strings)
+                    });
+                }
+            }
+            if self.paths.is_full() {
+                self.value_hits.clear();
+                self.value_postings.clear();
+                let mut open = std::mem::take(&mut self.open);
+                self.paths.clear(&mut open, &mut attach);
+                self.open = open;
+            }
+            at += 1;
+        }
+    }
+
+    fn classify(&mut self, document: &Document, symbols: &DocumentSymbols) {
+        self.element_classes.clear();
+        self.attribute_classes.clear();
+        for name in 0..document.names().len() {
+            let (expanded, local, namespace) =
+                (symbols.expanded[name], symbols.local[name], symbols.namespace[name]);
+            self.element_classes.push(self.paths.class(EdgeKind::Element, expanded, local, namespace));
+            self.attribute_classes.push(self.paths.class(EdgeKind::Attribute, expanded, local, namespace));
+        }
+    }
+
+    fn probe<'s>(
+        &mut self,
+        predicates: &PredicateIndex<'_>,
+        state: StateId,
+        value: &str,
+        find: &dyn Fn(&str) -> Option<u32>,
+        patterns: impl FnOnce() -> (&'s Patterns, crate::predicates::Strings<'s>),
+    ) {
+        let kinds = self.paths.attached(state).flags;
+        if kinds & flags::STRING_EQUAL != 0 {
+            if let Some(string) = find(value) {
+                self.value(predicates, state, ProbeKind::StringEqual, string);
+            }
+        }
+        if kinds & (flags::NUMBER_EQUAL | flags::RANGE) != 0 {
+            let number = to_number(value);
+            if !number.is_nan() {
+                if kinds & flags::NUMBER_EQUAL != 0 {
+                    if let Some(constant) = predicates.number(number) {
+                        self.value(predicates, state, ProbeKind::NumberEqual, constant);
+                    }
+                }
+                if kinds & flags::RANGE != 0 {
+                    self.range(predicates, state, number);
+                }
+            }
+        }
+        if kinds & flags::PATTERN != 0 {
+            let (patterns, strings) = patterns();
+            patterns.scan(value, strings, |constant, at_start| {
+                self.value(predicates, state, ProbeKind::Contains, constant);
+                if at_start {
+                    self.value(predicates, state, ProbeKind::StartsWith, constant);
+                }
+            });
+        }
+    }
+
+    fn range(&mut self, predicates: &PredicateIndex<'_>, state: StateId, number: f64) {
+        for list in &self.paths.attached(state).ranges {
+            match self.ranges.iter_mut().find(|(known, _)| known == list) {
+                Some((_, best)) => *best = predicates.ranges[*list as usize].better(*best, number),
+                None => self.ranges.push((*list, number)),
+            }
+        }
+    }
+
+    /// The postings that a known constant hits in a state, found once and remembered.
+    fn value(&mut self, predicates: &PredicateIndex<'_>, state: StateId, kind: ProbeKind, constant: u32) {
+        let key = (state, (kind as u64) << 32 | u64::from(constant));
+        if !self.value_hits.contains_key(&key) {
+            let first = self.value_postings.len() as u32;
+            let probed = &self.paths.attached(state).probed;
+            self.value_postings.extend(probed.iter().filter_map(|node| predicates.probe(*node, kind, constant)));
+            let added = first..self.value_postings.len() as u32;
+            self.paths.charge(added.len() * 4 + 48);
+            self.value_hits.insert(key, (added, 0));
+        }
+        let Some((postings, stamp)) = self.value_hits.get_mut(&key) else { return };
+        if *stamp == self.document_number {
+            return;
+        }
+        *stamp = self.document_number;
+        for at in postings.clone() {
+            let posting = self.value_postings[at as usize];
+            if self.hit.insert(posting) {
+                self.hits.push(posting);
+            }
+        }
+    }
+}
+
+impl Accepts {
+    fn new(predicates: &PredicateIndex<'_>, nodes: &[TrieNode]) -> Accepts {
+        let of = |node: &TrieNode| predicates.node_flags[*node as usize];
+        let probed = flags::STRING_EQUAL | flags::NUMBER_EQUAL | flags::PATTERN;
+        Accepts {
+            stamp: 0,
+            exists: nodes
+                .iter()
+                .map(|node| predicates.node_postings[*node as usize])
+                .filter(|posting| *posting != NO_POSTING)
+                .collect(),
+            probed: nodes.iter().copied().filter(|node| of(node) & probed != 0).collect(),
+            ranges: nodes
+                .iter()
+                .filter(|node| of(node) & flags::RANGE != 0)
+                .flat_map(|node| predicates.ranges_at(*node))
+                .collect(),
+            flags: nodes.iter().fold(0, |all, node| all | of(node)),
+        }
+    }
+}
+
+/// Fills `symbols` for a document; kinds of tests that the segment has none of are not looked up.
+pub(super) fn resolve(segment: &Segment, document: &Document, symbols: &mut DocumentSymbols) {
+    let table = segment.symbols();
+    let (local, namespace) = (table.has_local(), table.has_namespace());
+    symbols.fill(document, |test| match test {
+        NameTest::Local(_) if !local => None,
+        NameTest::Namespace(_) if !namespace => None,
+        _ => table.find(test),
+    });
+    debug_assert!(symbols.expanded.iter().all(|symbol| *symbol == NO_SYMBOL || (*symbol as usize) < table.len()));
+}

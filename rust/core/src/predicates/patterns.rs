@@ -1,0 +1,49 @@
+//! String functions: all `contains` and `starts-with` constants of a segment in one automaton.
+
+use super::{PredicateIndex, ProbeKind, Strings};
+use aho_corasick::{AhoCorasick, MatchKind};
+
+/// The automaton over the constants of the pattern probes (Aho & Corasick, CACM 18(6), 1975).
+#[derive(Debug)]
+pub struct Patterns {
+    automaton: Option<AhoCorasick>,
+    constants: Vec<u32>,
+}
+
+impl Patterns {
+    /// Collects and compiles the constants; done once per segment and process, when a document first needs it.
+    pub fn new(predicates: &PredicateIndex<'_>, strings: Strings<'_>) -> Patterns {
+        let mut constants: Vec<u32> = predicates
+            .probes
+            .iter()
+            .filter(|key| *key >> 32 & 3 >= ProbeKind::Contains as u64)
+            .map(|key| *key as u32)
+            .collect();
+        constants.sort_unstable();
+        constants.dedup();
+        let automaton = AhoCorasick::builder()
+            .match_kind(MatchKind::Standard)
+            .build(constants.iter().map(|constant| strings.get(*constant).as_bytes()))
+            .ok();
+        Patterns { automaton, constants }
+    }
+
+    /// Calls `found(constant, at_start)` for each constant in a value, once or more.
+    pub fn scan(&self, value: &str, strings: Strings<'_>, mut found: impl FnMut(u32, bool)) {
+        match &self.automaton {
+            Some(automaton) => {
+                for hit in automaton.find_overlapping_iter(value) {
+                    found(self.constants[hit.pattern().as_usize()], hit.start() == 0);
+                }
+            }
+            // Too many patterns for one automaton: one search each, slow but right.
+            None => {
+                for constant in &self.constants {
+                    if let Some(at) = value.find(strings.get(*constant)) {
+                        found(*constant, at == 0);
+                    }
+                }
+            }
+        }
+    }
+}

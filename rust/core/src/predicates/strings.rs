@@ -1,0 +1,137 @@
+//! Distinct strings, numbered: a pool while building, three flat arrays afterwards.
+
+use hashbrown::HashTable;
+use xxhash_rust::xxh3::xxh3_64;
+
+const EMPTY: u32 = u32::MAX;
+
+/// Strings under construction.
+#[derive(Debug)]
+pub struct StringPool {
+    bytes: Vec<u8>,
+    offsets: Vec<u32>,
+    table: HashTable<u32>,
+}
+
+impl Default for StringPool {
+    fn default() -> Self {
+        StringPool { bytes: Vec::new(), offsets: vec![0], table: HashTable::new() }
+    }
+}
+
+fn slice<'a>(bytes: &'a [u8], offsets: &[u32], number: u32) -> &'a [u8] {
+    &bytes[offsets[number as usize] as usize..offsets[number as usize + 1] as usize]
+}
+
+impl StringPool {
+    /// Number of strings.
+    pub fn len(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    /// Bytes of all strings together.
+    pub fn byte_count(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// The string behind a number.
+    pub fn get(&self, number: u32) -> &str {
+        std::str::from_utf8(slice(&self.bytes, &self.offsets, number)).expect("only whole strings are stored")
+    }
+
+    /// The number of a string, if it is there.
+    pub fn find(&self, text: &str) -> Option<u32> {
+        let (bytes, offsets) = (&self.bytes, &self.offsets);
+        self.table.find(xxh3_64(text.as_bytes()), |number| slice(bytes, offsets, *number) == text.as_bytes()).copied()
+    }
+
+    /// The number of a string, adding it if new.
+    pub fn intern(&mut self, text: &str) -> u32 {
+        let hash = xxh3_64(text.as_bytes());
+        let (bytes, offsets) = (&self.bytes, &self.offsets);
+        if let Some(number) = self.table.find(hash, |number| slice(bytes, offsets, *number) == text.as_bytes()) {
+            return *number;
+        }
+        let number = (self.offsets.len() - 1) as u32;
+        self.bytes.extend_from_slice(text.as_bytes());
+        self.offsets.push(self.bytes.len() as u32);
+        let (bytes, offsets) = (&self.bytes, &self.offsets);
+        self.table.insert_unique(hash, number, |number| xxh3_64(slice(bytes, offsets, *number)));
+        number
+    }
+
+    /// The flat form: bytes, offsets, hash slots.
+    pub fn freeze(self) -> (Vec<u8>, Vec<u32>, Vec<u32>) {
+        let slots = hash_slots(&self.bytes, &self.offsets);
+        (self.bytes, self.offsets, slots)
+    }
+}
+
+/// Open-addressing slots (linear probing, at most 3/4 full) over flat strings.
+pub fn hash_slots(bytes: &[u8], offsets: &[u32]) -> Vec<u32> {
+    let count = offsets.len() - 1;
+    if count == 0 {
+        return Vec::new();
+    }
+    let mut slots = vec![EMPTY; (count * 4 / 3 + 1).next_power_of_two()];
+    let mask = slots.len() - 1;
+    for number in 0..count as u32 {
+        let mut at = xxh3_64(slice(bytes, offsets, number)) as usize & mask;
+        while slots[at] != EMPTY {
+            at = (at + 1) & mask;
+        }
+        slots[at] = number;
+    }
+    slots
+}
+
+/// Flat strings, borrowed.
+#[derive(Clone, Copy, Debug)]
+pub struct Strings<'a> {
+    /// All bytes.
+    pub bytes: &'a [u8],
+    /// Where each string starts, one more at the end.
+    pub offsets: &'a [u32],
+    /// Hash slots.
+    pub slots: &'a [u32],
+}
+
+impl<'a> Strings<'a> {
+    /// Number of strings.
+    pub fn len(&self) -> usize {
+        self.offsets.len().saturating_sub(1)
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The string behind a number.
+    ///
+    /// # Panics
+    /// If the bytes are not UTF-8 (a damaged index).
+    #[inline]
+    pub fn get(&self, number: u32) -> &'a str {
+        std::str::from_utf8(slice(self.bytes, self.offsets, number)).expect("strings of an index are UTF-8")
+    }
+
+    /// The number of a string.
+    #[inline]
+    pub fn find(&self, text: &str) -> Option<u32> {
+        if self.slots.is_empty() {
+            return None;
+        }
+        let mask = self.slots.len() - 1;
+        let mut at = xxh3_64(text.as_bytes()) as usize & mask;
+        // Bounded, so that not even a damaged table without an empty slot loops for ever.
+        for _ in 0..self.slots.len() {
+            match self.slots[at] {
+                EMPTY => return None,
+                number if slice(self.bytes, self.offsets, number) == text.as_bytes() => return Some(number),
+                _ => at = (at + 1) & mask,
+            }
+        }
+        None
+    }
+}
