@@ -110,6 +110,7 @@ class _Writer:
             self.out.append(f"</{prefixed}>")
 
 
+ENTITIES = {"&m;": "y<b k='7'>&e;</b>x", "&e;": "x"}
 SUBSET = (
     '<!DOCTYPE r [<!ENTITY e "x"><!ENTITY m "y<b k=\'7\'>&e;</b>x"><!ATTLIST a id ID #IMPLIED dflt CDATA "7">'
     "<!ATTLIST b id ID #IMPLIED><!ATTLIST c id ID #IMPLIED><!ATTLIST d id ID #IMPLIED k NMTOKEN ' 7 '>]>"

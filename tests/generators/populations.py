@@ -35,7 +35,19 @@ FORMS = (
 ELEMENTS = ("a", "b", "c", "d")
 ATTRIBUTES = ("a", "b", "c", "k")
 NUMBERS = ("7", "0", "1", "2", "10", "-1", "7.5", "-0")
-REFUSED = ("//a[", "/zz:a", "//a[@k=]", "foo(1)", "//*:a", "1e3 +", "", "a b", "$x", "//a[position(1)]", "for $x in //a return $x")
+REFUSED = (
+    "//a[",
+    "/zz:a",
+    "//a[@k=]",
+    "foo(1)",
+    "//*:a",
+    "1e3 +",
+    "",
+    "a b",
+    "$x",
+    "//a[position(1)]",
+    "for $x in //a return $x",
+)
 
 
 @dataclass(frozen=True)

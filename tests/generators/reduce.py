@@ -21,7 +21,7 @@ def _cuts(expression: Expression) -> Iterator[Expression]:
     children = expression.children()
     for at, child in enumerate(children):
         for shorter in (*(c for c in child.children() if c.kind == child.kind), *_cuts(child)):
-            yield expression.with_children(children[:at] + (shorter,) + children[at + 1 :])
+            yield expression.with_children((*children[:at], shorter, *children[at + 1 :]))
 
 
 def smaller_documents(text: str) -> Iterator[str]:
@@ -56,9 +56,16 @@ def reduce_pair(text: str, expression: Expression, fails: Fails, rounds: int = 2
     """A pair that still fails and has no failing pair one cut below it (within `rounds` cuts)."""
     for _ in range(rounds):
         better = next(
-            ((text, e) for e in smaller(expression) if len(e.text()) < len(expression.text()) and _safe(fails, text, e)),
+            (
+                (text, e)
+                for e in smaller(expression)
+                if len(e.text()) < len(expression.text()) and _safe(fails, text, e)
+            ),
             None,
-        ) or next(((t, expression) for t in smaller_documents(text) if len(t) < len(text) and _safe(fails, t, expression)), None)
+        ) or next(
+            ((t, expression) for t in smaller_documents(text) if len(t) < len(text) and _safe(fails, t, expression)),
+            None,
+        )
         if better is None:
             break
         text, expression = better

@@ -189,7 +189,7 @@ class Path(Expression):
                 yield replace(self, steps=rest)
             for cut in range(len(step.predicates)):
                 shorter = replace(step, predicates=step.predicates[:cut] + step.predicates[cut + 1 :])
-                yield replace(self, steps=self.steps[:at] + (shorter,) + self.steps[at + 1 :])
+                yield replace(self, steps=(*self.steps[:at], shorter, *self.steps[at + 1 :]))
 
 
 def _rank(expression: Expression) -> int:

@@ -155,7 +155,7 @@ def test_duplicates_share_a_row() -> None:
 
 def test_same_condition_in_other_words_is_one_signature() -> None:
     """White space, quotes and abbreviations are no difference."""
-    same = ["//a[@k='1']", "// a [ @k = \"1\" ]", "/descendant-or-self::node()/child::a[attribute::k='1']"]
+    same = ["//a[@k='1']", '// a [ @k = "1" ]', "/descendant-or-self::node()/child::a[attribute::k='1']"]
     index = engine.index(same)
     assert index.stats()["rows"] == 1
     assert len({_core.check(text) for text in same}) == 1

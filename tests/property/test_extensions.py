@@ -39,9 +39,7 @@ def test_ignoring_namespaces_is_stripping_them() -> None:
             for e in expressions
             if not libxml2.deviates(e, document.text) and not re.search(r"namespace-uri|name\(", e.text())
         ]
-        rows = [
-            {"subscription_id": str(at), "query": e.text(), "ignore_namespaces": True} for at, e in enumerate(kept)
-        ]
+        rows = [{"subscription_id": str(at), "query": e.text(), "ignore_namespaces": True} for at, e in enumerate(kept)]
         index = _core.Index()
         assert index.register(engine.table(rows)) == []
         expected = [str(at) for at, e in enumerate(kept) if oracle.boolean(libxml2.mapped(e.text()))]
