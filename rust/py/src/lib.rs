@@ -1,1 +1,24 @@
-//! The Python border of Sardonyx.
+//! The Python border of Sardonyx: arguments, errors and Arrow in and out, nothing else.
+//!
+//! What Python sees is written down in `python/sardonyx/_core.pyi`; everything here releases the GIL while it works.
+
+mod arrow;
+mod document;
+mod errors;
+mod explain;
+mod index;
+mod matches;
+mod notifications;
+mod settings;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<document::Document>()?;
+    module.add_class::<index::Index>()?;
+    module.add_function(wrap_pyfunction!(index::check, module)?)?;
+    module.add_function(wrap_pyfunction!(notifications::notification_ids, module)?)?;
+    Ok(())
+}

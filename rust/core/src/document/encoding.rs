@@ -88,7 +88,7 @@ fn declared(head: &[u8]) -> Option<&str> {
 /// Decodes a document strictly: what is ill-formed in the encoding is an error, never a replacement character.
 ///
 /// A byte order mark decides the encoding; a declaration that names another one is an error (XML 1.0 §4.3.3).
-pub(crate) fn decode(input: &[u8]) -> Result<Cow<'_, str>, DocumentError> {
+pub fn decode(input: &[u8]) -> Result<Cow<'_, str>, DocumentError> {
     let Detected { charset, mark_bytes } = detect(input)?;
     let text = decode_as(&input[mark_bytes..], charset)?;
     check_declaration(&text, charset)?;

@@ -23,6 +23,7 @@ mod serialize;
 mod tree;
 
 pub use canonical::canonical;
+pub use encoding::decode;
 pub use error::{DocumentError, DocumentErrorKind};
 pub use limits::{Doctype, Limits};
 pub use location::{line_of, path_of, position_of};

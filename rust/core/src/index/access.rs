@@ -9,6 +9,8 @@
 
 use crate::paths::LinearPath;
 use crate::xpath::ast::{CompareOp, ConstantRef, Expr, ExprId, Function, ListId, NONE, PathStart, Query};
+use crate::xpath::display::{compare_sign, constant_text};
+use crate::xpath::symbols::SymbolTable;
 
 /// What is asked of the value at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -43,6 +45,21 @@ pub struct Access {
     pub atoms: Vec<Atom>,
     /// Whether the disjunction alone decides the expression.
     pub exact: bool,
+}
+
+impl Atom {
+    /// The atom as text, for explanations.
+    pub fn text(&self, symbols: &dyn SymbolTable, constants: &[ConstantRef<'_>]) -> String {
+        let path = self.path.text(symbols);
+        let constant = |slot: u32| constant_text(constants[slot as usize]);
+        match self.test {
+            AtomTest::Exists => format!("{path} exists"),
+            AtomTest::StringEqual(slot) | AtomTest::NumberEqual(slot) => format!("{path} = {}", constant(slot)),
+            AtomTest::Contains(slot) => format!("contains({path}, {})", constant(slot)),
+            AtomTest::StartsWith(slot) => format!("starts-with({path}, {})", constant(slot)),
+            AtomTest::Range(op, slot) => format!("{path} {} {}", compare_sign(op), constant(slot)),
+        }
+    }
 }
 
 impl Access {

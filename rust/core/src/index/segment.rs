@@ -172,6 +172,11 @@ impl Segment {
         (self.row_subscriptions().len() - 1) as u32
     }
 
+    /// Number of rows without access predicate: every document is checked against them.
+    pub fn always_row_count(&self) -> u32 {
+        self.predicates().always_runs.iter().map(|run| run.rows().len() as u32).sum()
+    }
+
     fn row_subscriptions(&self) -> &[u32] {
         self.image.section(Section::RowSubscriptions)
     }

@@ -4,7 +4,7 @@ use super::results::Matches;
 use crate::document::Document;
 use crate::index::Snapshot;
 use crate::xpath::evaluate::Evaluator;
-use crate::xpath::symbols::{DocumentSymbols, SymbolTable as _};
+use crate::xpath::symbols::DocumentSymbols;
 
 /// Matches one document; `cost_limit` bounds each evaluation, see [`Evaluator`].
 pub fn match_document(snapshot: &Snapshot, document: &Document, stream: Option<&str>, cost_limit: u64) -> Matches {

@@ -1,7 +1,7 @@
 //! Linear paths: what shared path matching understands.
 
 use crate::xpath::ast::{Axis, NodeTest, Step};
-use crate::xpath::symbols::Symbol;
+use crate::xpath::symbols::{NameTest, Symbol, SymbolTable};
 
 /// What one edge of the path automaton consumes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -115,6 +115,32 @@ impl LinearPath {
     /// An open gap (`/a//.`) also selects text and comments; the edges so far are then only necessary.
     pub fn is_exact(&self) -> bool {
         !self.truncated && !self.gap
+    }
+
+    /// The path as text, names as in `Q{uri}local`.
+    pub fn text(&self, symbols: &dyn SymbolTable) -> String {
+        let mut text = String::new();
+        let mut separator = "/";
+        for edge in &self.edges {
+            let name = match edge.symbol().map(|symbol| symbols.resolve(symbol)) {
+                None => "*".to_owned(),
+                Some(NameTest::Expanded("", local)) => local.to_owned(),
+                Some(NameTest::Expanded(uri, local)) => format!("Q{{{uri}}}{local}"),
+                Some(NameTest::Local(local)) => format!("*:{local}"),
+                Some(NameTest::Namespace(uri)) => format!("Q{{{uri}}}*"),
+            };
+            match edge.kind() {
+                EdgeKind::Gap => {
+                    separator = "//";
+                    continue;
+                }
+                EdgeKind::Element => text += &format!("{separator}{name}"),
+                EdgeKind::Attribute => text += &format!("{separator}@{name}"),
+                EdgeKind::Text => text += &format!("{separator}text()"),
+            }
+            separator = "/";
+        }
+        text
     }
 
     /// Number of element, attribute and text steps.

@@ -1,6 +1,6 @@
 //! Static semantics: types, dependence on position, and what an expression does not depend on.
 
-use super::ast::{Expr, ExprId, Function, NONE, PathStart, Query, StepId};
+use super::ast::{Expr, ExprId, Function, ListId, NONE, PathStart, Query};
 
 /// The four types of XPath 1.0 (§1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -161,9 +161,9 @@ pub fn is_closed(query: Query<'_>, expr: ExprId) -> bool {
     }
 }
 
-/// Whether any step from `first` on has a positional predicate.
-pub fn has_positional_step(query: Query<'_>, first: StepId) -> bool {
-    query.steps(first).any(|step| query.list(step.predicates).any(|predicate| is_positional(query, predicate)))
+/// Whether any of these predicates looks at the context position or size.
+pub fn is_positional_list(query: Query<'_>, predicates: ListId) -> bool {
+    query.list(predicates).any(|predicate| is_positional(query, predicate))
 }
 
 /// Whether positions matter anywhere in an expression: a step has a positional predicate, or there is a filter

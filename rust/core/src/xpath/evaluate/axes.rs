@@ -38,11 +38,6 @@ pub(super) fn in_order(nodes: &mut Vec<NodeRef>) {
     }
 }
 
-/// Whether the axis counts positions from the context node backwards.
-pub(crate) fn is_reverse(axis: Axis) -> bool {
-    matches!(axis, Axis::Ancestor | Axis::AncestorOrSelf | Axis::Preceding | Axis::PrecedingSibling)
-}
-
 /// Whether nodes reached from different context nodes by this axis are always different.
 pub(super) fn is_exclusive(axis: Axis) -> bool {
     matches!(axis, Axis::Child | Axis::Attribute | Axis::Namespace | Axis::SelfAxis)

@@ -16,7 +16,7 @@ fn equality(op: CompareOp) -> bool {
 }
 
 /// Compares numbers; NaN is unequal to everything and in no order.
-pub(crate) fn compare_numbers(op: CompareOp, a: f64, b: f64) -> bool {
+pub fn compare_numbers(op: CompareOp, a: f64, b: f64) -> bool {
     let order = a.partial_cmp(&b);
     match op {
         CompareOp::Equal => order == Some(Ordering::Equal),

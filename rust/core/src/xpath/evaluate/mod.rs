@@ -12,11 +12,10 @@ mod functions;
 pub mod number;
 mod value;
 
-pub(crate) use axes::is_reverse;
-pub(crate) use compare::compare_numbers;
+pub use compare::compare_numbers;
 pub use value::{NodeRef, Value};
 
-use super::ast::{ArithmeticOp, ConstantRef, Expr, ExprId, Function, NONE, PathStart, Query, Step, StepId};
+use super::ast::{ArithmeticOp, ConstantRef, Expr, ExprId, Function, ListId, NONE, PathStart, Query, Step, StepId};
 use super::semantics::{self, Type};
 use super::symbols::DocumentSymbols;
 use crate::document::{Document, NodeId};
@@ -136,16 +135,41 @@ impl<'d> Evaluator<'d> {
         Run::new(self, query, constants).step(nodes, step, predicates)
     }
 
-    /// The nodes of a filter's primary that pass its first `predicates` predicates.
-    pub(crate) fn filter_nodes(
+    /// The nodes at which an expression that does not look at positions is true.
+    pub(crate) fn holding(
         &mut self,
         query: Query<'_>,
         constants: &[ConstantRef<'_>],
-        nodes: Vec<NodeRef>,
-        list: u32,
-        predicates: usize,
+        expr: ExprId,
+        nodes: &[NodeRef],
     ) -> Result<Vec<NodeRef>, EvaluateError> {
-        Run::new(self, query, constants).filter(nodes, list, predicates)
+        let mut run = Run::new(self, query, constants);
+        run.nesting = 1;
+        let mut holding = Vec::new();
+        for &node in nodes {
+            if run.boolean(expr, Context::of(node))? {
+                holding.push(node);
+            }
+        }
+        Ok(holding)
+    }
+
+    /// The nodes that a node-set expression selects from any of several context nodes.
+    pub(crate) fn selected(
+        &mut self,
+        query: Query<'_>,
+        constants: &[ConstantRef<'_>],
+        expr: ExprId,
+        nodes: &[NodeRef],
+    ) -> Result<Vec<NodeRef>, EvaluateError> {
+        let mut run = Run::new(self, query, constants);
+        run.nesting = 1;
+        let mut selected = Vec::new();
+        for &node in nodes {
+            selected.extend_from_slice(&run.nodes(expr, Context::of(node))?);
+        }
+        axes::in_order(&mut selected);
+        Ok(selected)
     }
 
     /// The string-value of a node (§5).
@@ -192,6 +216,9 @@ enum Known<'r> {
     Number(f64),
     Boolean(bool),
 }
+
+/// Cost of remembering one value: the limit bounds memory too.
+const REMEMBERING: u64 = 4;
 
 const CLOSED_KNOWN: u8 = 1;
 const CLOSED: u8 = 2;
@@ -349,6 +376,7 @@ impl<'r> Run<'r, '_> {
             return Ok(*value);
         }
         let value = self.fresh_boolean(expr, context)?;
+        self.charge(REMEMBERING)?;
         self.truths.insert((expr, context.node), value);
         Ok(value)
     }
@@ -387,6 +415,7 @@ impl<'r> Run<'r, '_> {
             return Ok(*value);
         }
         let value = self.fresh_number(expr, context)?;
+        self.charge(REMEMBERING)?;
         self.numbers.insert((expr, context.node), value);
         Ok(value)
     }
@@ -470,7 +499,7 @@ impl<'r> Run<'r, '_> {
             Expr::Path(start, first) => self.path(start, first, context, usize::MAX)?,
             Expr::Filter(primary, predicates) => {
                 let nodes = self.nodes(primary, context)?.into_vec();
-                self.filter(nodes, predicates, usize::MAX)?
+                self.filter(nodes, predicates)?
             }
             Expr::Union(a, b) => {
                 let mut nodes = self.nodes(a, context)?.into_vec();
@@ -550,9 +579,9 @@ impl<'r> Run<'r, '_> {
         }
     }
 
-    /// The nodes in document order that pass the first `count` predicates of a filter.
-    fn filter(&mut self, mut nodes: Vec<NodeRef>, list: u32, count: usize) -> Result<Vec<NodeRef>, EvaluateError> {
-        for predicate in self.query.list(list).take(count) {
+    /// The nodes, in document order, that pass the predicates of a filter.
+    fn filter(&mut self, mut nodes: Vec<NodeRef>, list: ListId) -> Result<Vec<NodeRef>, EvaluateError> {
+        for predicate in self.query.list(list) {
             let again = self.nesting > 0;
             nodes = self.retain(nodes, predicate, again)?;
         }

@@ -1,0 +1,334 @@
+"""The broker: a population of subscriptions, and what documents mean to it.
+
+The work is the core's; what is here gives it types, turns refusals into dead letters and carries batches across the border.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, Literal, overload
+
+import pyarrow as pa
+
+from sardonyx import _core, payloads, tabular
+from sardonyx.config import BrokerSettings, MatcherName
+from sardonyx.errors import SettingsError, UnknownSubscriptionError, from_core
+from sardonyx.explanation import Explanation
+from sardonyx.model import DeadLetter, Document, MatchedNode, Notification, Subscription
+from sardonyx.reports import MatchReport, MatchResult, PublishReport, RegisterReport
+from sardonyx.tabular import Defaults, SubscriptionBatch
+
+__all__ = ["Broker"]
+
+_PUBLISH_DOCUMENTS = 1024
+"""How many documents `publish_many` gathers at a time; enough to keep all threads at work, little to hold."""
+
+
+def _processors() -> int:
+    """Processors that this process may use; not every system knows the restriction."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class Broker:
+    """A population of subscriptions that says which of them a document satisfies.
+
+    All methods may be called from several threads; matching sees one generation of the population and never waits for
+    registration.
+
+    >>> broker = Broker()
+    >>> broker.register("big-orders", "/order[@total > 100]")
+    >>> broker.register("books", "//item[@kind = 'book']")
+    >>> broker.match("<order total='250'><item kind='book'/></order>")
+    ['big-orders', 'books']
+    >>> broker.match("<order total='20'><item kind='pen'/></order>")
+    []
+    """
+
+    def __init__(self, settings: BrokerSettings | None = None, matcher: MatcherName | None = None) -> None:
+        """An empty broker. `matcher` overrides the settings' one."""
+        settings = BrokerSettings() if settings is None else settings
+        self._adopt(_core.Index(settings.limits.for_core(), settings.limits.cost_limit), settings, matcher)
+
+    def _adopt(self, index: _core.Index, settings: BrokerSettings, matcher: MatcherName | None) -> None:
+        self._index = index
+        self._settings = settings
+        self._matcher: MatcherName = settings.matcher if matcher is None else matcher
+        if self._matcher not in ("inverted", "naive"):
+            raise SettingsError(f"matcher is {matcher!r}; it must be one of inverted, naive")
+
+    @classmethod
+    def load(
+        cls, path: str | os.PathLike[str], settings: BrokerSettings | None = None, verify: bool = True
+    ) -> Broker:
+        """A broker over a saved index, which is mapped into memory rather than read; see `save`.
+
+        `verify` checks the whole file's hash first. Raises `IndexFormatError` for a file that is foreign, truncated or
+        damaged, `OSError` for one that can not be opened.
+        """
+        settings = BrokerSettings() if settings is None else settings
+        limits = settings.limits
+        broker = cls.__new__(cls)
+        index = _core.Index.load(os.fspath(path), verify, limits.cost_limit, limits.for_core())
+        broker._adopt(index, settings, None)
+        return broker
+
+    @property
+    def settings(self) -> BrokerSettings:
+        """The settings it was made with."""
+        return self._settings
+
+    @property
+    def index(self) -> _core.Index:
+        """The index of the core, for code that carries it to other processes (`sardonyx.spark`)."""
+        return self._index
+
+    @property
+    def generation(self) -> int:
+        """Number of the current generation; every change of the population makes a new one."""
+        return self._index.generation
+
+    def __len__(self) -> int:
+        """How many subscriptions there are."""
+        return len(self._index)
+
+    def __contains__(self, subscription_id: object) -> bool:
+        """Whether a subscription of this id is registered."""
+        return isinstance(subscription_id, str) and subscription_id in self._index
+
+    def __repr__(self) -> str:
+        """Size, generation and matcher."""
+        return f"<Broker: {len(self)} subscriptions, generation {self.generation}, matcher {self._matcher}>"
+
+    def ids(self) -> list[str]:
+        """The ids of all subscriptions."""
+        return [str(name) for name in pa.array(self._index.ids()).to_pylist()]
+
+    def register(
+        self,
+        subscription: Subscription | str,
+        query: str | None = None,
+        *,
+        language: str = "xpath",
+        namespaces: Mapping[str, str] | None = None,
+        stream: str | None = None,
+        ignore_namespaces: bool = False,
+    ) -> None:
+        """Register one subscription, given whole or by its id, query and options; one of the same id is replaced.
+
+        Raises `SubscriptionError` (`QuerySyntaxError`, `UnboundPrefixError`, ...). Many are better registered with
+        `register_many`: each call makes a generation.
+
+        >>> broker = Broker()
+        >>> broker.register(Subscription("alerts", "/v:VOEvent", namespaces={"v": "http://www.ivoa.net/xml/VOEvent/v2.0"}))
+        >>> broker.register("late", "/order[", stream="orders")
+        Traceback (most recent call last):
+            ...
+        sardonyx.errors.QuerySyntaxError: ...
+        """
+        if isinstance(subscription, str):
+            if query is None:
+                raise TypeError("register(id, query): the query is missing")
+            subscription = Subscription(subscription, query, language, namespaces, stream, ignore_namespaces)
+        elif query is not None:
+            raise TypeError("register(subscription): the query is part of the subscription")
+        batch = tabular.from_records([(tabular.check(subscription), None)])
+        for _row, name, fields in self._index.register(batch.table):
+            raise from_core(fields["kind"], {**fields, "subscription_id": name})
+
+    def register_many(
+        self,
+        subscriptions: Any,
+        *,
+        defaults: Defaults | None = None,
+        on_progress: Callable[[int], None] | None = None,
+    ) -> RegisterReport:
+        """Register many subscriptions; what is refused is reported and stops nothing.
+
+        `subscriptions`: an iterable of `Subscription`, mappings, or tuples `(id, query, ...)`; or an Arrow table, record
+        batch, reader, or anything with `__arrow_c_stream__`, with the columns `id` (or `subscription_id`), `query` and
+        optionally `language`, `namespaces` (JSON text or map), `stream`, `ignore_namespaces`; or what
+        `sardonyx.subscriptions.read` gives. `on_progress` is told the number of subscriptions handled so far.
+
+        >>> broker = Broker()
+        >>> report = broker.register_many([("1", "/a"), ("2", "/b["), {"id": "3", "query": "//c"}])
+        >>> report.registered, [letter.subscription_id for letter in report.rejected]
+        (2, ['2'])
+        """
+        started = time.perf_counter()
+        registered = 0
+        rejected: list[DeadLetter] = []
+        handled = 0
+        for batch in self._batches(subscriptions, defaults):
+            refused = self._index.register(batch.table) if batch.table.num_rows else []
+            registered += batch.table.num_rows - len(refused)
+            letters = list(batch.rejected)
+            for row, name, fields in refused:
+                error = from_core(fields["kind"], {**fields, "subscription_id": name})
+                letters.append(tabular.rejection(batch, row, error))
+            rejected.extend(letters)
+            handled += batch.table.num_rows + len(batch.rejected)
+            if on_progress is not None:
+                on_progress(handled)
+        return RegisterReport(registered, tuple(rejected), time.perf_counter() - started, self.generation)
+
+    def _batches(self, subscriptions: Any, defaults: Defaults | None) -> Iterator[SubscriptionBatch]:
+        rows = self._settings.register_rows
+        if hasattr(subscriptions, "__arrow_c_stream__") or hasattr(subscriptions, "__arrow_c_array__"):
+            if isinstance(subscriptions, pa.RecordBatch):
+                table = pa.Table.from_batches([subscriptions])
+            elif hasattr(subscriptions, "__arrow_c_stream__"):
+                table = pa.table(subscriptions)
+            else:
+                table = pa.Table.from_batches([pa.record_batch(subscriptions)])
+            for start in range(0, table.num_rows, rows):
+                yield tabular.from_table(table.slice(start, rows), defaults)
+            return
+        if isinstance(subscriptions, str | bytes | Mapping):
+            raise TypeError("register_many needs an iterable of subscriptions, or an Arrow table")
+        items = iter(subscriptions)
+        while chunk := list(islice(items, rows)):
+            records = []
+            for item in chunk:
+                if isinstance(item, SubscriptionBatch):
+                    if records:
+                        yield tabular.from_records(records, defaults)
+                        records = []
+                    yield item
+                else:
+                    records.append((item, None))
+            if records:
+                yield tabular.from_records(records, defaults)
+
+    def unregister(self, subscription_ids: str | Iterable[str]) -> list[str]:
+        """Remove one or many subscriptions, as one generation; returns the ids that were not there.
+
+        >>> broker = Broker()
+        >>> broker.register("1", "/a")
+        >>> broker.unregister(["1", "2"])
+        ['2']
+        """
+        names = [subscription_ids] if isinstance(subscription_ids, str) else list(subscription_ids)
+        return self._index.unregister(names)
+
+    def compact(self) -> None:
+        """Merge what registrations and removals left in pieces; matching goes on meanwhile."""
+        self._index.compact()
+
+    @overload
+    def match(self, document: Document | bytes | str, nodes: Literal[False] = False) -> list[str]: ...
+    @overload
+    def match(self, document: Document | bytes | str, nodes: Literal[True]) -> list[MatchResult]: ...
+    def match(self, document: Document | bytes | str, nodes: bool = False) -> list[str] | list[MatchResult]:
+        """The ids of the subscriptions that a document satisfies, in the order of registration.
+
+        With `nodes` each comes with the nodes that its query selected (at most `BrokerSettings.node_limit`). Raises
+        `DocumentError` for a document that can not be processed.
+
+        >>> broker = Broker()
+        >>> broker.register("cheap", "/shop/item[price < 10]")
+        >>> broker.match("<shop><item><price>5</price></item></shop>", nodes=True)[0].nodes[0].path
+        '/shop[1]/item[1]'
+        """
+        payload, stream, name = payloads.single(document)
+        with payloads.named(name):
+            if not nodes:
+                return self._index.match(payload, stream, self._matcher)
+            found = self._index.match_nodes(payload, stream, self._matcher, self._settings.node_limit)
+        return [MatchResult(who, tuple(MatchedNode(**node) for node in selected)) for who, selected in found]
+
+    def match_batch(
+        self, documents: Any, *, streams: Sequence[str | None] | None = None, threads: int | None = None
+    ) -> MatchReport:
+        """Match many documents at once, on several threads and outside the interpreter's lock.
+
+        `documents`: a sequence of `Document`, bytes or text, or an Arrow array or chunked array of binary or string
+        type. A document that can not be processed is a row of the report's `errors`. `streams` names each document's
+        stream, where the documents do not say it themselves.
+
+        >>> broker = Broker()
+        >>> broker.register("1", "/a")
+        >>> report = broker.match_batch([b"<a/>", b"<b/>", b"<a>"])
+        >>> report.ids(), report.errors["document"].to_pylist()
+        ([['1'], [], []], [2])
+        """
+        started = time.perf_counter()
+        workers = threads or self._settings.threads or _processors()
+        batch = payloads.many(documents, streams)
+        parts = [
+            (part.start, self._index.match_batch(part.payloads, part.streams, workers, self._matcher))
+            for part in batch.parts
+        ]
+        matches, errors = payloads.collect(parts, batch.unreadable)
+        return MatchReport(
+            matches=matches,
+            errors=errors,
+            documents=batch.documents,
+            payload_bytes=batch.payload_bytes,
+            seconds=time.perf_counter() - started,
+            threads=workers,
+        )
+
+    def publish(self, document: Document) -> PublishReport:
+        """Match one document and make the notifications; a bad document becomes a dead letter, not an exception.
+
+        >>> broker = Broker()
+        >>> broker.register("1", "/a")
+        >>> [n.subscription_id for n in broker.publish(Document("m1", b"<a/>"))]
+        ['1']
+        >>> broker.publish(Document("m2", b"<a>")).dead_letters[0].kind
+        'not_well_formed'
+        """
+        return self.publish_many([document], threads=1)
+
+    def publish_many(self, documents: Iterable[Document], *, threads: int | None = None) -> PublishReport:
+        """As `publish`, for many documents, in batches on several threads."""
+        notifications: list[Notification] = []
+        letters: list[DeadLetter] = []
+        count = 0
+        items = iter(documents)
+        while chunk := list(islice(items, _PUBLISH_DOCUMENTS)):
+            report = self.match_batch(chunk, threads=threads)
+            names = [document.document_id for document in chunk]
+            for name, found in zip(names, report.ids(), strict=True):
+                notifications.extend(Notification.of(name, who) for who in found)
+            letters.extend(report.dead_letters(names))
+            count += len(chunk)
+        return PublishReport(tuple(notifications), tuple(letters), count)
+
+    def explain(self, subscription_id: str, document: Document | bytes | str) -> Explanation:
+        """Why a document does or does not satisfy a subscription; `print` the answer.
+
+        Raises `UnknownSubscriptionError` and `DocumentError`.
+
+        >>> broker = Broker()
+        >>> broker.register("big", "/order[@total > 100]")
+        >>> broker.explain("big", "<order total='20'/>").matched
+        False
+        """
+        if subscription_id not in self:
+            raise UnknownSubscriptionError("no such subscription is registered", subscription_id=subscription_id)
+        payload, stream, name = payloads.single(document)
+        with payloads.named(name):
+            return Explanation.from_core(subscription_id, self._index.explain(subscription_id, payload, stream))
+
+    def save(self, path: str | os.PathLike[str]) -> str:
+        """Write the current generation to one file, atomically; returns the content's hash in hexadecimal digits.
+
+        >>> import tempfile, pathlib
+        >>> broker = Broker()
+        >>> broker.register("1", "/a")
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     hash = broker.save(pathlib.Path(folder) / "one.index")
+        ...     Broker.load(pathlib.Path(folder) / "one.index").match("<a/>")
+        ['1']
+        """
+        return self._index.save(os.fspath(path))
+
+    def stats(self) -> dict[str, int]:
+        """Counters and sizes of the index: `subscriptions`, `rows`, `signatures`, `segments`, `index_bytes`, ..."""
+        return self._index.stats()
+
+

@@ -1,0 +1,116 @@
+"""`sardonyx demo`: the whole way, over real alerts that come with the package."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Any
+
+import click
+import yaml
+from rich.console import Console
+from rich.rule import Rule
+from rich.table import Table
+from rich.text import Text
+
+from sardonyx.cli import common
+from sardonyx.cli.run import described, load_spark, shown
+from sardonyx.model import DeadLetter, Document
+from sardonyx.subscriptions import open_broker
+
+_EXPLAINED = ("bright-bursts", "Fermi-GBM_Flt_Pos_2014-04-25T00_19_51.97_420077994_75-013.xml")
+"""The subscription and the alert that the demonstration explains."""
+
+
+@click.command()
+@click.option("--keep", type=click.Path(file_okay=False, path_type=Path), metavar="FOLDER",
+              help="Keep the pipeline's results in this folder.  [default: a temporary one]")  # fmt: skip
+def demo(keep: Path | None) -> None:
+    """Run the Spark pipeline over 100 astronomical alerts and 34 subscriptions, and show what came of it.
+
+    The alerts are messages that satellites sent in 2014 and 2018; one was cut off on purpose and one subscription has a
+    mistake, to show dead letters. Needs the extra: pip install 'sardonyx[spark]'.
+
+    \b
+    Examples:
+      sardonyx demo
+      sardonyx demo --keep results/
+    """
+    out = common.console()
+    with common.failures(), as_file(files("sardonyx") / "demo") as data, tempfile.TemporaryDirectory() as scratch:
+        spark = load_spark()
+        results = keep if keep is not None else Path(scratch) / "results"
+        config = spark.PipelineConfig.from_mapping(
+            {
+                "source": {"kind": "files", "path": str(data / "alerts"), "glob": "*.xml"},
+                "subscriptions": str(data / "subscriptions.yaml"),
+                "sink": {"kind": "parquet", "path": str(results)},
+            }
+        )
+        out.print(Rule("1. The pipeline: alerts -> Spark -> notifications", align="left"))
+        with shown() as on_progress:
+            summary = spark.run_pipeline(config, on_progress=on_progress)
+        out.print(described(summary, config))
+        session = spark.local_session()
+        notifications = spark.read_notifications(session, results).select("document_id", "subscription_id").toArrow()
+        letters = spark.read_dead_letters(session, results).toArrow().to_pylist()
+        out.print(Rule("2. Who hears what", align="left"))
+        _show_notifications(out, data, notifications.to_pylist())
+        out.print(Rule("3. What could not be processed, and why", align="left"))
+        out.print(common.refusals("Dead letters", [_letter(row) for row in letters]))
+        out.print(Rule("4. Why: one subscription and one alert, explained", align="left"))
+        _explain(out, data)
+        out.print(Rule("5. Where to go from here", align="left"))
+        _next_steps(out, data, results if keep is not None else None)
+
+
+def _letter(row: dict[str, Any]) -> DeadLetter:
+    document = row["document_id"]
+    return DeadLetter(
+        kind=row["kind"],
+        message=row["message"],
+        document_id=None if document is None else _name(document),
+        subscription_id=row["subscription_id"],
+        line=row["line"],
+        column=row["column"],
+        offset=row["offset"],
+    )
+
+
+def _name(document_id: str) -> str:
+    return document_id.rsplit("/", 1)[-1]
+
+
+def _show_notifications(out: Console, data: Path, rows: list[dict[str, str]]) -> None:
+    counts = Counter(row["subscription_id"] for row in rows)
+    examples = {row["subscription_id"]: _name(row["document_id"]) for row in sorted(rows, key=lambda r: r["document_id"])}
+    table = Table(border_style="dim", header_style="bold")
+    table.add_column("subscription", style="green", no_wrap=True)
+    table.add_column("alerts", justify="right")
+    table.add_column("wants", overflow="fold", ratio=1)
+    table.add_column("for example", overflow="ellipsis", no_wrap=True, style="dim", max_width=34)
+    for entry in yaml.safe_load((data / "subscriptions.yaml").read_text(encoding="utf-8"))["subscriptions"]:
+        name = entry["id"]
+        table.add_row(name, str(counts[name]), Text(entry["description"]), Text(examples.get(name, "")))
+    out.print(table)
+
+
+def _explain(out: Console, data: Path) -> None:
+    broker, _report = open_broker(data / "subscriptions.yaml")
+    subscription, alert = _EXPLAINED
+    out.print(broker.explain(subscription, Document(alert, (data / "alerts" / alert).read_bytes())))
+
+
+def _next_steps(out: Console, data: Path, results: Path | None) -> None:
+    steps = [
+        ("the same without Spark", f"sardonyx match -s {data / 'subscriptions.yaml'} {data / 'alerts'}"),
+        ("as JSON lines", f"sardonyx match --json -s {data / 'subscriptions.yaml'} {data / 'alerts'}"),
+        ("any other pair", f"sardonyx explain -s {data / 'subscriptions.yaml'} --id taurus {data / 'alerts' / _EXPLAINED[1]}"),
+        ("your own pipeline", "sardonyx run --help"),
+    ]
+    if results is not None:
+        steps.append(("the results", str(results)))
+    for what, command in steps:
+        out.print(Text.assemble((f"{what}:\n", "dim"), f"  {command}"), soft_wrap=True)

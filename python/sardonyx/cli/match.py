@@ -1,0 +1,215 @@
+"""`sardonyx match`: documents against subscriptions, in process."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+from rich.table import Table
+from rich.text import Text
+
+from sardonyx.broker import Broker
+from sardonyx.cli import codes, common
+from sardonyx.config import BrokerSettings, MatcherName
+from sardonyx.errors import DocumentError, EvaluationError
+from sardonyx.model import DeadLetter, Document
+from sardonyx.reports import MatchResult
+
+_BATCH_DOCUMENTS = 256
+_BATCH_BYTES = 32 * 1024 * 1024
+_SHOWN_IDS = 20
+
+Outcome = tuple[str, DeadLetter | list[MatchResult]]
+"""A document's name, with its dead letter or what it satisfies."""
+
+
+@click.command()
+@common.subscription_options
+@click.option("--stream", metavar="NAME", help="The stream that the documents belong to.")
+@click.option("--matcher", type=click.Choice(["inverted", "naive"]), default="inverted", show_default=True,
+              help="The shared index, or every query in turn (slow, the measure of correctness).")  # fmt: skip
+@click.option("--threads", type=click.IntRange(1, 1024), help="Threads to match with.  [default: all processors]")
+@click.option("--nodes", is_flag=True, help="Also show what each query selected.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line instead of a table.")
+@click.argument("documents", nargs=-1, required=True, metavar="DOCUMENT...")
+@click.pass_context
+def match(
+    context: click.Context,
+    sources: tuple[Path, ...],
+    namespaces: dict[str, str],
+    ignore_namespaces: bool,
+    limits: dict[str, str],
+    stream: str | None,
+    matcher: MatcherName,
+    threads: int | None,
+    nodes: bool,
+    as_json: bool,
+    documents: tuple[str, ...],
+) -> None:
+    """Say which subscriptions each DOCUMENT satisfies.
+
+    DOCUMENT is a file, a folder (all its files, hidden ones left out), a pattern, or - for standard input. Documents that
+    can not be processed and subscriptions that can not be registered are reported, and the others still work.
+
+    \b
+    With --json each line is one of
+      {"document": "a.xml", "subscription": "7"}            a notification (with --nodes also "nodes")
+      {"document": "a.xml", "error": {"kind": ..., "message": ..., "line": ..., "column": ...}}
+      {"subscription": "7", "error": {"kind": ..., "message": ..., "line": ..., "column": ..., "source": ...}}
+
+    \b
+    Examples:
+      sardonyx match -s queries.txt message.xml
+      sardonyx match -s alerts.yaml --nodes 'inbox/**/*.xml'
+      curl -s https://example.org/feed | sardonyx match -s feeds.csv --json -
+      sardonyx match -s queries.txt -n v=http://www.ivoa.net/xml/VOEvent/v2.0 events/
+    """
+    with common.failures():
+        settings = common.settings_from(limits, matcher, threads)
+        population = common.load_population(sources, namespaces, ignore_namespaces, settings)
+        names = common.expand(documents)
+        output: _Lines | _Tables = _Lines(nodes) if as_json else _Tables(nodes)
+        output.refused(list(population.report.rejected))
+        done = found = letters = 0
+        with common.progress("documents", len(names)) as advance:
+            for outcomes in _outcomes(population.broker, settings, names, stream, nodes):
+                output.add(outcomes)
+                for _name, outcome in outcomes:
+                    if isinstance(outcome, DeadLetter):
+                        letters += 1
+                    else:
+                        found += len(outcome)
+                done += len(outcomes)
+                advance(done)
+        output.end(done, len(population.broker))
+    context.exit(codes.of(found, letters + len(population.report.rejected)))
+
+
+def _outcomes(
+    broker: Broker, settings: BrokerSettings, names: list[str], stream: str | None, nodes: bool
+) -> Iterator[list[Outcome]]:
+    batch: list[tuple[str, Document | DeadLetter]] = []
+    size = 0
+    for name in names:
+        document = common.read_document(name, stream, settings.limits)
+        batch.append((name, document))
+        size += len(document.payload) if isinstance(document, Document) else 0
+        if len(batch) >= _BATCH_DOCUMENTS or size >= _BATCH_BYTES:
+            yield _match(broker, batch, nodes)
+            batch, size = [], 0
+    if batch:
+        yield _match(broker, batch, nodes)
+
+
+def _match(broker: Broker, batch: list[tuple[str, Document | DeadLetter]], nodes: bool) -> list[Outcome]:
+    outcomes: dict[int, DeadLetter | list[MatchResult]] = {}
+    readable: list[tuple[int, Document]] = []
+    for row, (_name, document) in enumerate(batch):
+        if isinstance(document, DeadLetter):
+            outcomes[row] = document
+        else:
+            readable.append((row, document))
+    if nodes:
+        for row, document in readable:
+            try:
+                outcomes[row] = broker.match(document, nodes=True)
+            except (DocumentError, EvaluationError) as error:
+                error.document_id = document.document_id
+                outcomes[row] = DeadLetter.of(error)
+    else:
+        report = broker.match_batch([document for _row, document in readable])
+        for (row, _document), found in zip(readable, report.ids(), strict=True):
+            outcomes[row] = [MatchResult(who, ()) for who in found]
+        numbers = report.errors["document"].to_pylist()
+        letters = report.dead_letters([document.document_id for _row, document in readable])
+        for number, letter in zip(numbers, letters, strict=True):
+            outcomes[readable[number][0]] = letter
+    return [(name, outcomes[row]) for row, (name, _document) in enumerate(batch)]
+
+
+class _Lines:
+    """Output as JSON lines, written as soon as known."""
+
+    def __init__(self, nodes: bool) -> None:
+        self._nodes = nodes
+
+    def refused(self, letters: list[DeadLetter]) -> None:
+        for letter in letters:
+            click.echo(json.dumps({"subscription": letter.subscription_id, "error": letter.error()}))
+
+    def add(self, outcomes: list[Outcome]) -> None:
+        lines = []
+        for name, outcome in outcomes:
+            document = json.dumps(name)
+            if isinstance(outcome, DeadLetter):
+                lines.append(f'{{"document": {document}, "error": {json.dumps(outcome.error())}}}')
+                continue
+            for result in outcome:
+                nodes = ""
+                if self._nodes:
+                    nodes = f', "nodes": {json.dumps([asdict(node) for node in result.nodes])}'
+                lines.append(f'{{"document": {document}, "subscription": {json.dumps(result.subscription_id)}{nodes}}}')
+        if lines:
+            click.echo("\n".join(lines))
+
+    def end(self, documents: int, subscriptions: int) -> None:
+        """Nothing: every line is a finding."""
+
+
+class _Tables:
+    """Output as tables for people: notifications on standard output, refusals on standard error."""
+
+    def __init__(self, nodes: bool) -> None:
+        self._nodes = nodes
+        self._found = 0
+        self._letters: list[DeadLetter] = []
+        self._refused = 0
+        self._table = Table(border_style="dim", header_style="bold")
+        self._table.add_column("document", overflow="fold")
+        self._table.add_column("subscription" if nodes else "subscriptions", overflow="fold", style="green")
+        if nodes:
+            self._table.add_column("line", justify="right")
+            self._table.add_column("node", overflow="fold")
+            self._table.add_column("value", overflow="ellipsis", no_wrap=True, max_width=60)
+
+    def refused(self, letters: list[DeadLetter]) -> None:
+        self._refused = len(letters)
+        if letters:
+            common.console(stderr=True).print(common.refusals("Refused subscriptions", letters))
+
+    def add(self, outcomes: list[Outcome]) -> None:
+        for name, outcome in outcomes:
+            if isinstance(outcome, DeadLetter):
+                self._letters.append(outcome)
+                continue
+            self._found += len(outcome)
+            shown = Text(common.printable(name))
+            if self._nodes:
+                for result in outcome:
+                    self._add_nodes(shown, result)
+            elif outcome:
+                ids = ", ".join(common.printable(result.subscription_id) for result in outcome[:_SHOWN_IDS])
+                more = len(outcome) - _SHOWN_IDS
+                self._table.add_row(shown, Text(ids + (f" and {more} more (--json lists all)" if more > 0 else "")))
+
+    def _add_nodes(self, shown: Text, result: MatchResult) -> None:
+        who = Text(common.printable(result.subscription_id))
+        if not result.nodes:
+            self._table.add_row(shown, who, "", "(true)", "")
+        for node in result.nodes:
+            value = Text(" ".join(node.value.split()))
+            self._table.add_row(shown, who, str(node.line), Text(node.path), value)
+
+    def end(self, documents: int, subscriptions: int) -> None:
+        out = common.console()
+        if self._table.row_count:
+            out.print(self._table)
+        if self._letters:
+            common.console(stderr=True).print(common.refusals("Dead letters", self._letters))
+        out.print(
+            f"{documents} documents, {subscriptions} subscriptions: {self._found} notifications, "
+            f"{len(self._letters)} dead letters, {self._refused} refused subscriptions"
+        )

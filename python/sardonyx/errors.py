@@ -1,0 +1,284 @@
+"""Every error of Sardonyx, as one tree.
+
+    SardonyxError
+    ├── DocumentError                 a document can not be processed
+    │   ├── NotWellFormedError        it is not well-formed XML with namespaces
+    │   ├── EncodingError             its bytes are not what its encoding says, or the encoding is unknown
+    │   ├── LimitError                it exceeds one of the limits in `Limits`
+    │   ├── DoctypeForbiddenError     it has a DOCTYPE and the settings forbid any
+    │   ├── UnreadEntityError         it needs the text of an external entity, which is never loaded
+    │   └── MissingPayloadError       there is no payload at all, or it could not be read
+    ├── SubscriptionError             a subscription can not be registered
+    │   ├── QuerySyntaxError          its query is no expression
+    │   ├── QueryTypeError            its query has unknown functions, wrong arguments, types or variables
+    │   ├── UnboundPrefixError        its query uses a prefix that no namespace is bound to
+    │   ├── QueryLimitError           its query exceeds one of the limits in `Limits`
+    │   ├── UnsupportedError          its language, or what its query uses of later languages, is not available
+    │   ├── InvalidFieldError         one of its other fields is missing or malformed
+    │   └── UnknownSubscriptionError  there is no subscription of this id
+    ├── EvaluationError               an accepted query can not be evaluated on an accepted document
+    │   └── CostLimitError            evaluating it costs more than `Limits.cost_limit`
+    ├── SubscriptionFileError         a file of subscriptions can not be read as a whole
+    ├── IndexFormatError              a saved index is foreign, truncated or damaged
+    ├── SettingsError                 a setting is unknown or out of range
+    └── MissingExtraError             an optional dependency is not installed
+
+Each error has a `kind` (a stable word for programs), a `message`, and where known the position (`line` and `column` from
+1, `offset` in bytes from 0), the `document_id` and the `subscription_id`. The core raises these classes through
+`from_core`, and nothing else builds them from core errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+__all__ = [
+    "KINDS",
+    "CostLimitError",
+    "DoctypeForbiddenError",
+    "DocumentError",
+    "EncodingError",
+    "EvaluationError",
+    "IndexFormatError",
+    "InvalidFieldError",
+    "LimitError",
+    "MissingExtraError",
+    "MissingPayloadError",
+    "NotWellFormedError",
+    "QueryLimitError",
+    "QuerySyntaxError",
+    "QueryTypeError",
+    "SardonyxError",
+    "SettingsError",
+    "SubscriptionError",
+    "SubscriptionFileError",
+    "UnboundPrefixError",
+    "UnknownSubscriptionError",
+    "UnreadEntityError",
+    "UnsupportedError",
+    "from_core",
+]
+
+
+class SardonyxError(Exception):
+    """The root of all errors: what was given, what is needed, and where.
+
+    >>> error = QuerySyntaxError("expected a step", column=7, subscription_id="s1")
+    >>> str(error)
+    "subscription 's1': column 7: expected a step"
+    >>> error.kind
+    'query_syntax'
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = ("error",)
+    """The kinds of errors of this class; the first is that of an error that names none."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        kind: str | None = None,
+        line: int | None = None,
+        column: int | None = None,
+        offset: int | None = None,
+        document_id: str | None = None,
+        subscription_id: str | None = None,
+    ) -> None:
+        """Positions count from 1 (`line`, `column`) and in bytes from 0 (`offset`)."""
+        super().__init__(message)
+        self.kind = self.kinds[0] if kind is None else kind
+        self.message = message
+        self.line = line
+        self.column = column
+        self.offset = offset
+        self.document_id = document_id
+        self.subscription_id = subscription_id
+
+    def __str__(self) -> str:
+        """The message, preceded by what it is about and where."""
+        parts = []
+        if self.document_id is not None:
+            parts.append(f"document {self.document_id!r}: ")
+        if self.subscription_id is not None:
+            parts.append(f"subscription {self.subscription_id!r}: ")
+        if self.line is not None and self.column is not None:
+            parts.append(f"line {self.line}, column {self.column}: ")
+        elif self.line is not None:
+            parts.append(f"line {self.line}: ")
+        elif self.column is not None:
+            parts.append(f"column {self.column}: ")
+        elif self.offset is not None:
+            parts.append(f"byte {self.offset}: ")
+        return "".join(parts) + self.message
+
+    def fields(self) -> dict[str, Any]:
+        """Everything it says, as keyword arguments (without the message)."""
+        return {
+            "kind": self.kind,
+            "line": self.line,
+            "column": self.column,
+            "offset": self.offset,
+            "document_id": self.document_id,
+            "subscription_id": self.subscription_id,
+        }
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Errors travel between processes (Spark's workers) with all their fields."""
+        return _rebuild, (type(self), self.message, self.fields())
+
+
+def _rebuild(cls: type[SardonyxError], message: str, fields: dict[str, Any]) -> SardonyxError:
+    return cls(message, **fields)
+
+
+class DocumentError(SardonyxError):
+    """A document can not be processed."""
+
+    kinds = ("document",)
+
+
+class NotWellFormedError(DocumentError):
+    """A document is not well-formed XML 1.0 with namespaces."""
+
+    kinds = ("not_well_formed",)
+
+
+class EncodingError(DocumentError):
+    """The bytes of a document are not what its encoding says, or the encoding is unknown."""
+
+    kinds = ("encoding",)
+
+
+class LimitError(DocumentError):
+    """A document exceeds a limit; the message names the limit, its value and the setting to change."""
+
+    kinds = ("limit",)
+
+
+class DoctypeForbiddenError(DocumentError):
+    """A document has a DOCTYPE and `Limits.doctype` is `"forbid"`."""
+
+    kinds = ("doctype_forbidden",)
+
+
+class UnreadEntityError(DocumentError):
+    """A document needs the text of an entity that lies outside it; nothing outside is ever loaded."""
+
+    kinds = ("unread_entity",)
+
+
+class MissingPayloadError(DocumentError):
+    """A document has no payload (null), or its payload could not be read."""
+
+    kinds = ("missing_payload",)
+
+
+class SubscriptionError(SardonyxError):
+    """A subscription can not be registered."""
+
+    kinds = ("subscription",)
+
+
+class QuerySyntaxError(SubscriptionError):
+    """The text of a query is no XPath 1.0 expression."""
+
+    kinds = ("query_syntax",)
+
+
+class QueryTypeError(SubscriptionError):
+    """A query calls a function that XPath 1.0 does not have, gives it the wrong arguments, or uses a variable."""
+
+    kinds = ("query_type", "unknown_function", "wrong_arguments", "variable")
+
+
+class UnboundPrefixError(SubscriptionError):
+    """A query uses a prefix that its subscription binds to no namespace."""
+
+    kinds = ("unbound_prefix",)
+
+
+class QueryLimitError(SubscriptionError):
+    """A query exceeds `Limits.query_bytes`, `query_depth` or `query_parts`."""
+
+    kinds = ("query_limit",)
+
+
+class UnsupportedError(SubscriptionError):
+    """A subscription asks for a language, or a query uses syntax of a later XPath version, that is not available."""
+
+    kinds = ("unsupported", "not_xpath_1")
+
+
+class InvalidFieldError(SubscriptionError):
+    """A field of a subscription is missing or malformed."""
+
+    kinds = ("invalid_field",)
+
+
+class UnknownSubscriptionError(SubscriptionError):
+    """There is no subscription of this id."""
+
+    kinds = ("unknown_subscription",)
+
+
+class EvaluationError(SardonyxError):
+    """A query that was accepted can not be evaluated on a document that was accepted."""
+
+    kinds = ("evaluation",)
+
+
+class CostLimitError(EvaluationError):
+    """Evaluating a query costs more than `Limits.cost_limit`."""
+
+    kinds = ("cost_limit",)
+
+
+class SubscriptionFileError(SardonyxError):
+    """A file of subscriptions can not be read as a whole; the message names the file."""
+
+    kinds = ("subscription_file",)
+
+
+class IndexFormatError(SardonyxError):
+    """A saved index is foreign, truncated or damaged, or was written by a format this version does not read."""
+
+    kinds = ("index_format",)
+
+
+class SettingsError(SardonyxError):
+    """A setting is unknown or out of range."""
+
+    kinds = ("settings",)
+
+
+class MissingExtraError(SardonyxError):
+    """An optional dependency is not installed; the message names the extra to install."""
+
+    kinds = ("missing_extra",)
+
+
+def _all_classes(root: type[SardonyxError]) -> list[type[SardonyxError]]:
+    found = [root]
+    for child in root.__subclasses__():
+        found.extend(_all_classes(child))
+    return found
+
+
+KINDS: Mapping[str, type[SardonyxError]] = {kind: cls for cls in _all_classes(SardonyxError) for kind in cls.kinds}
+"""Every kind of error, with its class."""
+
+
+def from_core(kind: str, fields: Mapping[str, Any]) -> SardonyxError:
+    """The error for what the core says: the one mapping from its kinds to these classes.
+
+    `fields` holds `message` and any of `line`, `column`, `offset`, `document_id`, `subscription_id`; a `kind` among
+    them is ignored in favour of the argument. A kind that is not in `KINDS` gives a plain `SardonyxError` that keeps it.
+
+    >>> error = from_core("not_well_formed", {"message": "no closing tag", "line": 3, "column": 1, "offset": 40})
+    >>> type(error).__name__, error.line
+    ('NotWellFormedError', 3)
+    """
+    known = ("line", "column", "offset", "document_id", "subscription_id")
+    details = {name: fields[name] for name in known if name in fields}
+    return KINDS.get(kind, SardonyxError)(str(fields.get("message", kind)), kind=kind, **details)

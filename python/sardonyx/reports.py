@@ -1,0 +1,108 @@
+"""What registering, matching and publishing many at once give back: answers, refusals, counts and time together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from sardonyx.model import DeadLetter, MatchedNode, Notification
+
+__all__ = ["ERRORS_SCHEMA", "MATCHES_SCHEMA", "MatchReport", "MatchResult", "PublishReport", "RegisterReport"]
+
+MATCHES_SCHEMA = pa.schema(
+    [("document", pa.uint32()), ("subscription_id", pa.dictionary(pa.uint32(), pa.string()))]
+)
+"""Columns of `MatchReport.matches`."""
+
+ERRORS_SCHEMA = pa.schema(
+    [
+        ("document", pa.uint32()),
+        ("kind", pa.string()),
+        ("message", pa.string()),
+        ("line", pa.uint64()),
+        ("column", pa.uint64()),
+        ("offset", pa.uint64()),
+    ]
+)
+"""Columns of `MatchReport.errors`."""
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterReport:
+    """What `register_many` did."""
+
+    registered: int
+    """Subscriptions accepted; of several with one id all are counted and the last one stays."""
+    rejected: tuple[DeadLetter, ...]
+    """Subscriptions refused, with the reasons."""
+    seconds: float
+    """Time it took."""
+    generation: int
+    """Generation of the index that holds them."""
+
+
+@dataclass(frozen=True, slots=True)
+class MatchResult:
+    """A subscription that a document satisfies, with what its query selected."""
+
+    subscription_id: str
+    """The subscription."""
+    nodes: tuple[MatchedNode, ...]
+    """The nodes, in document order; none where the query gives a boolean, number or string."""
+
+
+@dataclass(frozen=True, slots=True)
+class MatchReport:
+    """What `match_batch` found; the tables are Arrow, so they go on to Parquet, pandas or Spark without copies."""
+
+    matches: pa.Table
+    """One row a match: `document` (row of the input, from 0), `subscription_id`; ordered by document."""
+    errors: pa.Table
+    """One row a document that could not be processed: `document`, `kind`, `message`, `line`, `column`, `offset`."""
+    documents: int
+    """Documents given."""
+    payload_bytes: int
+    """Their size in bytes (text counted as UTF-8)."""
+    seconds: float
+    """Time it took."""
+    threads: int
+    """Threads that it could use."""
+
+    def ids(self) -> list[list[str]]:
+        """For each document the ids of the subscriptions that it satisfies."""
+        found: list[list[str]] = [[] for _ in range(self.documents)]
+        for batch in self.matches.to_batches():
+            rows, names = batch.columns
+            for row, name in zip(rows.to_pylist(), names.to_pylist(), strict=True):
+                found[row].append(name)
+        return found
+
+    def dead_letters(self, document_ids: Sequence[str] | None = None) -> list[DeadLetter]:
+        """The errors as dead letters; documents are named by `document_ids`, or by their row."""
+        letters = []
+        for error in self.errors.to_pylist():
+            row = error.pop("document")
+            letters.append(DeadLetter(document_id=str(row) if document_ids is None else document_ids[row], **error))
+        return letters
+
+
+@dataclass(frozen=True, slots=True)
+class PublishReport:
+    """What `publish` and `publish_many` found. Iterating gives the notifications."""
+
+    notifications: tuple[Notification, ...]
+    """One for each document and subscription it satisfies, in the order of the documents."""
+    dead_letters: tuple[DeadLetter, ...]
+    """Documents that could not be processed."""
+    documents: int
+    """Documents given."""
+
+    def __iter__(self) -> Iterator[Notification]:
+        """The notifications."""
+        return iter(self.notifications)
+
+    def __len__(self) -> int:
+        """How many notifications there are."""
+        return len(self.notifications)

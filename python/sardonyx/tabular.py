@@ -1,0 +1,292 @@
+"""Subscriptions as Arrow tables: the shape in which a population reaches the core.
+
+Columns: `subscription_id` and `query` (strings, never null), `namespaces` (string: a JSON object, or null),
+`ignore_namespaces` (bool) and `stream` (string or null). Every way of registering many subscriptions ends here, so a bad row
+is refused in one place.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sardonyx.errors import InvalidFieldError, SubscriptionError, UnsupportedError
+from sardonyx.model import DeadLetter, Subscription
+
+__all__ = ["SCHEMA", "Defaults", "SubscriptionBatch", "from_records", "from_table", "subscription_of"]
+
+SCHEMA = pa.schema(
+    [
+        pa.field("subscription_id", pa.string(), nullable=False),
+        pa.field("query", pa.string(), nullable=False),
+        pa.field("namespaces", pa.string()),
+        pa.field("ignore_namespaces", pa.bool_()),
+        pa.field("stream", pa.string()),
+    ]
+)
+"""The columns that the core reads."""
+
+FIELDS = ("id", "query", "language", "namespaces", "stream", "ignore_namespaces")
+"""The fields of a subscription, as files and mappings name them; `subscription_id` is accepted for `id`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Defaults:
+    """What a subscription gets where it says nothing itself."""
+
+    namespaces: Mapping[str, str] | None = None
+    """Prefixes and URIs for subscriptions without any."""
+    stream: str | None = None
+    """The stream of subscriptions without one."""
+    ignore_namespaces: bool = False
+    """For subscriptions that do not say."""
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionBatch:
+    """A part of a population, ready for the core."""
+
+    table: pa.Table
+    """The rows, in the shape of `SCHEMA`."""
+    rejected: tuple[DeadLetter, ...] = ()
+    """What was refused on the way."""
+    locate: Callable[[int], str] | None = None
+    """Where a row of the table came from, as `FILE:LINE`."""
+
+
+def unavailable_language(language: object) -> UnsupportedError:
+    """The error for a subscription in a language other than XPath."""
+    return UnsupportedError(f"the language {language!r} is not available yet; the only one is 'xpath' (XPath 1.0)")
+
+
+def subscription_of(record: object) -> Subscription:
+    """The subscription that a mapping, a tuple in the order of `FIELDS`, or a `Subscription` describes.
+
+    >>> subscription_of({"id": 7, "query": "/a"}).id
+    '7'
+    >>> subscription_of(("s1", "/a")).query
+    '/a'
+    """
+    if isinstance(record, Subscription):
+        return record
+    if isinstance(record, Mapping):
+        values = dict(record)
+        if "subscription_id" in values and "id" not in values:
+            values["id"] = values.pop("subscription_id")
+    elif isinstance(record, tuple | list) and 2 <= len(record) <= len(FIELDS):
+        # A pair is (id, query); longer tuples name language, namespaces, stream, ignore_namespaces in this order.
+        values = dict(zip(FIELDS, record, strict=False))
+    else:
+        raise InvalidFieldError(f"{type(record).__name__} is no subscription; give a Subscription, mapping or tuple")
+    unknown = [str(name) for name in values if name not in FIELDS]
+    if unknown:
+        raise InvalidFieldError(
+            f"unknown field {unknown[0]!r}; the fields are {', '.join(FIELDS)}", subscription_id=_name(values.get("id"))
+        )
+    kept = {name: value for name, value in values.items() if value is not None}
+    kept.setdefault("id", None)
+    kept.setdefault("query", None)
+    return Subscription(**{**kept, "id": _name(kept["id"])})
+
+
+def _name(value: object) -> Any:
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def check(subscription: Subscription) -> Subscription:
+    """The subscription again if its fields have the right types and its language is available; the core checks the query."""
+    name = subscription.id if isinstance(subscription.id, str) else None
+
+    def refuse(message: str) -> InvalidFieldError:
+        return InvalidFieldError(message, subscription_id=name)
+
+    if not isinstance(subscription.id, str) or not subscription.id:
+        raise refuse(f"id is {subscription.id!r}; it must be a string of at least one character")
+    if not isinstance(subscription.query, str):
+        raise refuse(f"query is {subscription.query!r}; it must be a string")
+    if subscription.language != "xpath":
+        error = unavailable_language(subscription.language)
+        error.subscription_id = name
+        raise error
+    if subscription.namespaces is not None and not _is_prefix_map(subscription.namespaces):
+        raise refuse(f"namespaces is {subscription.namespaces!r}; it must map prefixes to URIs, all of them strings")
+    if subscription.stream is not None and not isinstance(subscription.stream, str):
+        raise refuse(f"stream is {subscription.stream!r}; it must be a string")
+    if not isinstance(subscription.ignore_namespaces, bool):
+        raise refuse(f"ignore_namespaces is {subscription.ignore_namespaces!r}; it must be true or false")
+    for text in (subscription.id, subscription.query, subscription.stream or ""):
+        if not text.isascii() and not _is_unicode(text):
+            raise refuse("id, query and stream must be text without lone surrogates")
+    return subscription
+
+
+def _is_prefix_map(value: object) -> bool:
+    return isinstance(value, Mapping) and all(
+        isinstance(text, str) and _is_unicode(text) for pair in value.items() for text in pair
+    )
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def from_records(
+    records: Iterable[tuple[object, str | None]], defaults: Defaults | None = None
+) -> SubscriptionBatch:
+    """A batch of subscriptions, mappings or tuples, each with the place it came from (or None)."""
+    accepted: list[Subscription] = []
+    places: list[str | None] = []
+    rejected: list[DeadLetter] = []
+    for record, place in records:
+        try:
+            accepted.append(check(record if isinstance(record, Subscription) else subscription_of(record)))
+            places.append(place)
+        except SubscriptionError as error:
+            rejected.append(DeadLetter.of(error, source=place))
+    table = pa.table(
+        [
+            pa.array([s.id for s in accepted], pa.string()),
+            pa.array([s.query for s in accepted], pa.string()),
+            pa.array([_json(s.namespaces) for s in accepted], pa.string()),
+            pa.array([s.ignore_namespaces for s in accepted], pa.bool_()),
+            pa.array([s.stream for s in accepted], pa.string()),
+        ],
+        schema=SCHEMA,
+    )
+    located = any(place is not None for place in places)
+    return SubscriptionBatch(
+        table=apply_defaults(table, defaults),
+        rejected=tuple(rejected),
+        locate=(lambda row: places[row] or "") if located else None,
+    )
+
+
+def _json(namespaces: Mapping[str, str] | None) -> str | None:
+    return None if namespaces is None else json.dumps(dict(namespaces))
+
+
+def apply_defaults(table: pa.Table, defaults: Defaults | None) -> pa.Table:
+    """The table with the defaults filled in where a row says nothing (false counts as nothing for `ignore_namespaces`)."""
+    if defaults is None or defaults == Defaults():
+        return table
+    columns = {name: table.column(name) for name in table.column_names}
+    if defaults.namespaces is not None:
+        columns["namespaces"] = pc.fill_null(columns["namespaces"], _json(defaults.namespaces))
+    if defaults.stream is not None:
+        columns["stream"] = pc.fill_null(columns["stream"], defaults.stream)
+    if defaults.ignore_namespaces:
+        columns["ignore_namespaces"] = pa.chunked_array([pa.repeat(True, table.num_rows)], pa.bool_())
+    return pa.table(columns, schema=SCHEMA)
+
+
+def from_table(
+    table: pa.Table, defaults: Defaults | None = None, locate: Callable[[int], str] | None = None
+) -> SubscriptionBatch:
+    """A batch from any table that has `id` (or `subscription_id`) and `query`; other columns than `FIELDS` are ignored.
+
+    Raises `InvalidFieldError` when a column is missing or has a type that can not be read; single bad rows are refused.
+    """
+    columns = _read_columns(table)
+    bad = pc.or_(pc.is_null(columns["subscription_id"]), pc.is_null(columns["query"]))
+    bad = pc.or_(bad, pc.fill_null(pc.equal(columns["subscription_id"], ""), False))
+    if "language" in columns:
+        language = pc.fill_null(columns.pop("language"), "xpath")
+        foreign = pc.not_equal(language, "xpath")
+        bad = pc.or_(bad, foreign)
+    else:
+        language = None
+    result = pa.table(columns, schema=SCHEMA.remove_metadata()) if not pc.any(bad).as_py() else None
+    if result is not None:
+        return SubscriptionBatch(table=apply_defaults(result, defaults), locate=locate)
+    rows = pc.indices_nonzero(bad).to_pylist()
+    rejected = []
+    for row in rows:
+        name = columns["subscription_id"][row].as_py() or None
+        if language is not None and language[row].as_py() != "xpath":
+            error: SubscriptionError = unavailable_language(language[row].as_py())
+            error.subscription_id = name
+        else:
+            error = InvalidFieldError("id and query must both be given", subscription_id=name)
+        rejected.append(DeadLetter.of(error, source=None if locate is None else locate(row)))
+    kept = pc.indices_nonzero(pc.invert(bad))
+    nullable = pa.schema([item.with_nullable(True) for item in SCHEMA])
+    good = pa.table(columns, schema=nullable).take(kept).cast(SCHEMA)
+    return SubscriptionBatch(
+        table=apply_defaults(good, defaults),
+        rejected=tuple(rejected),
+        locate=None if locate is None else (lambda row: locate(kept[row].as_py())),
+    )
+
+
+def _read_columns(table: pa.Table) -> dict[str, pa.ChunkedArray]:
+    names = table.column_names
+    key = "subscription_id" if "subscription_id" in names else "id"
+    for needed in (key, "query"):
+        if names.count(needed) != 1:
+            raise InvalidFieldError(
+                f"there must be one column {needed!r}; the columns are {', '.join(map(repr, names)) or 'none'}"
+            )
+    columns = {
+        "subscription_id": _text(table, key),
+        "query": _text(table, "query"),
+        "namespaces": _prefix_maps(table) if "namespaces" in names else _nulls(table, pa.string()),
+        "ignore_namespaces": (
+            _flags(table) if "ignore_namespaces" in names else pa.chunked_array([pa.repeat(False, table.num_rows)])
+        ),
+        "stream": _text(table, "stream") if "stream" in names else _nulls(table, pa.string()),
+    }
+    if "language" in names:
+        columns["language"] = _text(table, "language")
+    return columns
+
+
+def _nulls(table: pa.Table, kind: pa.DataType) -> pa.ChunkedArray:
+    return pa.chunked_array([pa.nulls(table.num_rows, kind)], kind)
+
+
+def _text(table: pa.Table, name: str) -> pa.ChunkedArray:
+    column = table.column(name)
+    if pa.types.is_floating(column.type) or pa.types.is_nested(column.type) or pa.types.is_boolean(column.type):
+        raise InvalidFieldError(f"column {name!r} has type {column.type}; it must hold strings")
+    try:
+        return column.cast(pa.string())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise InvalidFieldError(f"column {name!r} has type {column.type} and can not be read as text: {error}") from None
+
+
+def _flags(table: pa.Table) -> pa.ChunkedArray:
+    column = table.column("ignore_namespaces")
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        column = pc.if_else(pc.equal(column, ""), None, column)
+    try:
+        return pc.fill_null(column.cast(pa.bool_()), False)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise InvalidFieldError(f"column 'ignore_namespaces' must hold true or false: {error}") from None
+
+
+def _prefix_maps(table: pa.Table) -> pa.ChunkedArray:
+    column = table.column("namespaces")
+    if pa.types.is_map(column.type) or pa.types.is_struct(column.type):
+        is_map = pa.types.is_map(column.type)
+        texts = []
+        for value in column.to_pylist():
+            pairs = value if value is None or is_map else [(k, v) for k, v in value.items() if v is not None]
+            texts.append(None if pairs is None else json.dumps(dict(pairs)))
+        return pa.chunked_array([pa.array(texts, pa.string())])
+    text = _text(table, "namespaces")
+    return pc.if_else(pc.equal(text, ""), None, text)
+
+
+def rejection(batch: SubscriptionBatch, row: int, error: SubscriptionError) -> DeadLetter:
+    """The dead letter for a row of a batch that the core refused."""
+    letter = DeadLetter.of(error)
+    return letter if batch.locate is None else replace(letter, source=batch.locate(row))

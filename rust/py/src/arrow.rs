@@ -1,0 +1,82 @@
+//! Arrow columns as strings and bytes, whatever their width.
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, StringArray};
+use arrow_schema::{DataType, Field};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3_arrow::PyArray;
+use pyo3_arrow::input::AnyArray;
+use sardonyx_core::matcher::DocumentInput;
+use std::sync::Arc;
+
+/// A column of strings; other string layouts (large, view, dictionary) are converted.
+pub(crate) fn strings(column: &ArrayRef, what: &str) -> PyResult<StringArray> {
+    let is_text = |kind: &DataType| matches!(kind, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
+    let fits = match column.data_type() {
+        DataType::Dictionary(_, value) => is_text(value),
+        DataType::Null => true,
+        kind => is_text(kind),
+    };
+    if !fits {
+        return Err(PyTypeError::new_err(format!("{what} must be a string column, not {}", column.data_type())));
+    }
+    let cast = arrow_cast::cast(column, &DataType::Utf8).map_err(|error| PyTypeError::new_err(error.to_string()))?;
+    Ok(cast.as_string::<i32>().clone())
+}
+
+/// The chunks of an array given through the Arrow C data interface.
+pub(crate) fn chunks(array: AnyArray) -> PyResult<Vec<ArrayRef>> {
+    Ok(array.into_chunked_array()?.into_inner().0)
+}
+
+/// A string array as a `pyarrow.Array`.
+pub(crate) fn to_pyarrow(py: Python<'_>, array: StringArray, name: &str) -> PyResult<Py<PyAny>> {
+    let array = PyArray::new(Arc::new(array), Arc::new(Field::new(name, DataType::Utf8, false)));
+    Ok(py.import("pyarrow")?.call_method1("array", (Py::new(py, array)?,))?.unbind())
+}
+
+/// A chunk of documents, borrowed.
+pub(crate) enum Payloads<'a> {
+    Binary(&'a arrow_array::BinaryArray),
+    LargeBinary(&'a arrow_array::LargeBinaryArray),
+    BinaryView(&'a arrow_array::BinaryViewArray),
+    Text(&'a StringArray),
+    LargeText(&'a arrow_array::LargeStringArray),
+    TextView(&'a arrow_array::StringViewArray),
+    /// Nulls only.
+    Nothing,
+}
+
+impl<'a> Payloads<'a> {
+    /// Looks at a chunk.
+    pub(crate) fn new(chunk: &'a ArrayRef) -> PyResult<Payloads<'a>> {
+        Ok(match chunk.data_type() {
+            DataType::Binary => Payloads::Binary(chunk.as_binary()),
+            DataType::LargeBinary => Payloads::LargeBinary(chunk.as_binary()),
+            DataType::BinaryView => Payloads::BinaryView(chunk.as_binary_view()),
+            DataType::Utf8 => Payloads::Text(chunk.as_string()),
+            DataType::LargeUtf8 => Payloads::LargeText(chunk.as_string()),
+            DataType::Utf8View => Payloads::TextView(chunk.as_string_view()),
+            DataType::Null => Payloads::Nothing,
+            other => {
+                return Err(PyTypeError::new_err(format!("payloads must be a binary or string column, not {other}")));
+            }
+        })
+    }
+
+    /// The document in a row; `None` for null.
+    pub(crate) fn get(&self, row: usize, stream: Option<&'a str>) -> Option<DocumentInput<'a>> {
+        let bytes = |bytes: &'a [u8]| DocumentInput::Bytes(bytes, stream);
+        let text = |text: &'a str| DocumentInput::Text(text, stream);
+        match *self {
+            Payloads::Binary(array) => array.is_valid(row).then(|| bytes(array.value(row))),
+            Payloads::LargeBinary(array) => array.is_valid(row).then(|| bytes(array.value(row))),
+            Payloads::BinaryView(array) => array.is_valid(row).then(|| bytes(array.value(row))),
+            Payloads::Text(array) => array.is_valid(row).then(|| text(array.value(row))),
+            Payloads::LargeText(array) => array.is_valid(row).then(|| text(array.value(row))),
+            Payloads::TextView(array) => array.is_valid(row).then(|| text(array.value(row))),
+            Payloads::Nothing => None,
+        }
+    }
+}

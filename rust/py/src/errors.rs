@@ -1,0 +1,145 @@
+//! The one place where errors of the core become Python exceptions, by `sardonyx.errors.from_core`.
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use sardonyx_core::document::DocumentError;
+use sardonyx_core::index::{CapacityError, IndexFormatError};
+use sardonyx_core::xpath::error::{XPathError, XPathErrorKind};
+use sardonyx_core::xpath::evaluate::EvaluateError;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// What every error says; the keyword arguments of the Python classes.
+#[derive(Clone, Debug)]
+pub(crate) struct Fields {
+    pub(crate) kind: String,
+    pub(crate) message: String,
+    pub(crate) line: Option<u64>,
+    pub(crate) column: Option<u64>,
+    pub(crate) offset: Option<u64>,
+}
+
+impl Fields {
+    /// An error without a position.
+    pub(crate) fn new(kind: &str, message: impl Into<String>) -> Fields {
+        Fields { kind: kind.into(), message: message.into(), line: None, column: None, offset: None }
+    }
+
+    /// As a Python dictionary (`ErrorFields` of the stub).
+    pub(crate) fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let dict = PyDict::new(py);
+        dict.set_item("kind", &self.kind)?;
+        dict.set_item("message", &self.message)?;
+        dict.set_item("line", self.line)?;
+        dict.set_item("column", self.column)?;
+        dict.set_item("offset", self.offset)?;
+        Ok(dict)
+    }
+
+    /// As the exception to raise.
+    pub(crate) fn raise(&self, py: Python<'_>) -> PyErr {
+        let made = (|| {
+            let fields = self.to_dict(py)?;
+            py.import("sardonyx.errors")?.call_method1("from_core", (&self.kind, fields))
+        })();
+        match made {
+            Ok(exception) => PyErr::from_value(exception),
+            Err(error) => error,
+        }
+    }
+}
+
+impl From<DocumentError> for Fields {
+    fn from(error: DocumentError) -> Fields {
+        Fields {
+            kind: error.kind.as_str().replace('-', "_"),
+            message: error.message,
+            line: Some(error.line as u64),
+            column: Some(error.column as u64),
+            offset: Some(error.offset as u64),
+        }
+    }
+}
+
+impl From<XPathError> for Fields {
+    fn from(error: XPathError) -> Fields {
+        let kind = match error.kind {
+            XPathErrorKind::Syntax => "query_syntax",
+            XPathErrorKind::Type => "query_type",
+            XPathErrorKind::Limit => "query_limit",
+            other => other.name(),
+        };
+        Fields {
+            kind: kind.into(),
+            message: error.message,
+            line: Some(error.line.into()),
+            column: Some(error.column.into()),
+            offset: Some(error.offset as u64),
+        }
+    }
+}
+
+impl From<EvaluateError> for Fields {
+    fn from(error: EvaluateError) -> Fields {
+        Fields::new("cost_limit", error.to_string())
+    }
+}
+
+impl From<IndexFormatError> for Fields {
+    fn from(error: IndexFormatError) -> Fields {
+        Fields::new("index_format", error.to_string())
+    }
+}
+
+impl From<CapacityError> for Fields {
+    fn from(error: CapacityError) -> Fields {
+        Fields::new("capacity", error.to_string())
+    }
+}
+
+/// What can go wrong in work done without the GIL.
+#[derive(Debug)]
+pub(crate) enum Failed {
+    /// An error of the core.
+    Core(Fields),
+    /// An error that is a Python exception already.
+    Python(PyErr),
+    /// An error of the file system.
+    File(std::io::Error),
+}
+
+impl<T: Into<Fields>> From<T> for Failed {
+    fn from(error: T) -> Failed {
+        Failed::Core(error.into())
+    }
+}
+
+impl From<PyErr> for Failed {
+    fn from(error: PyErr) -> Failed {
+        Failed::Python(error)
+    }
+}
+
+impl From<std::io::Error> for Failed {
+    fn from(error: std::io::Error) -> Failed {
+        Failed::File(error)
+    }
+}
+
+/// Runs work without the GIL. No panic crosses the border: one is reported as an error of kind `internal`.
+pub(crate) fn work<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T, Failed> + Send) -> PyResult<T> {
+    let outcome = py.detach(|| catch_unwind(AssertUnwindSafe(work)));
+    match outcome {
+        Ok(Ok(value)) => Ok(value),
+        Ok(Err(Failed::Core(fields))) => Err(fields.raise(py)),
+        Ok(Err(Failed::Python(error))) => Err(error),
+        Ok(Err(Failed::File(error))) => Err(error.into()),
+        Err(panic) => {
+            let said = panic
+                .downcast_ref::<String>()
+                .cloned()
+                .or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()))
+                .unwrap_or_default();
+            Err(Fields::new("internal", format!("internal error of the core, please report it: {said}")).raise(py))
+        }
+    }
+}

@@ -1,0 +1,529 @@
+//! `Index`: a population of subscriptions and its matchers.
+
+use crate::arrow::{Payloads, chunks, strings, to_pyarrow};
+use crate::document::{MatchedNode, borrow, namespaces, node_list};
+use crate::errors::{Failed, Fields, work};
+use crate::matches::{ErrorTable, MatchTable};
+use crate::settings::{AllLimits, Payload};
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, BooleanArray, RecordBatch, StringArray};
+use arrow_schema::{ArrowError, DataType};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyMapping};
+use pyo3_arrow::input::{AnyArray, AnyRecordBatch};
+use pyo3_arrow::PyRecordBatch;
+use sardonyx_core::index::{Population, SegmentBuilder, Snapshot};
+use sardonyx_core::matcher::{
+    DocumentInput, DocumentOutcome, Inverted, Matcher, Matches, Settings, match_documents, naive,
+};
+use sardonyx_core::xpath::display::query_text;
+use sardonyx_core::xpath::evaluate::{Evaluator, Value};
+use sardonyx_core::xpath::parser::{Parser, StaticContext};
+use sardonyx_core::xpath::symbols::{DocumentSymbols, Symbols};
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Parses a filter.
+#[pyfunction]
+#[pyo3(signature = (query, namespaces=None, ignore_namespaces=false, limits=None))]
+pub(crate) fn check(
+    py: Python<'_>,
+    query: &str,
+    namespaces: Option<&Bound<'_, PyMapping>>,
+    ignore_namespaces: bool,
+    limits: Option<&Bound<'_, PyMapping>>,
+) -> PyResult<String> {
+    let pairs = self::namespaces(namespaces)?;
+    let limits = AllLimits::read(limits)?.query;
+    work(py, || {
+        let pairs = borrow(&pairs);
+        let mut symbols = Symbols::default();
+        let mut parser = Parser::default();
+        let parsed = parser.parse(query, &StaticContext { namespaces: &pairs, ignore_namespaces, limits }, &mut symbols)?;
+        let constants: Vec<_> = parsed.constants().iter().map(|constant| constant.as_ref()).collect();
+        Ok(query_text(parsed.query(), &constants, &symbols, Some(&pairs)))
+    })
+}
+
+/// A population of subscriptions; immutable generations behind a mutable handle.
+#[pyclass(frozen, module = "sardonyx._core")]
+#[derive(Debug)]
+pub(crate) struct Index {
+    population: Population,
+    inverted: Inverted,
+    limits: AllLimits,
+    content_hash: Option<String>,
+    documents: AtomicU64,
+}
+
+/// Refused rows: row, subscription id, error.
+type Refused = Vec<(u64, String, Fields)>;
+
+fn arrow_error(error: ArrowError) -> Failed {
+    Failed::Python(PyValueError::new_err(error.to_string()))
+}
+
+fn matcher_named(name: &str) -> PyResult<Matcher> {
+    match name {
+        "inverted" => Ok(Matcher::Inverted),
+        "naive" => Ok(Matcher::Naive),
+        other => Err(PyValueError::new_err(format!("matcher is {other:?}; it must be \"inverted\" or \"naive\""))),
+    }
+}
+
+fn settings(cost_limit: Option<u64>) -> Settings {
+    let defaults = Settings::default();
+    Settings { cost_limit: cost_limit.unwrap_or(defaults.cost_limit), ..defaults }
+}
+
+/// The columns of a batch of subscriptions.
+struct Columns {
+    ids: StringArray,
+    queries: StringArray,
+    namespaces: Option<StringArray>,
+    ignore_namespaces: Option<BooleanArray>,
+    streams: Option<StringArray>,
+}
+
+impl Columns {
+    fn new(batch: &RecordBatch) -> PyResult<Columns> {
+        let needed = |name: &str| {
+            let column = batch.column_by_name(name).ok_or_else(|| {
+                let fields = batch.schema_ref().fields();
+                let given: Vec<&str> = fields.iter().map(|field| field.name().as_str()).collect();
+                PyValueError::new_err(format!("the table has no column {name:?}; it has {given:?}"))
+            })?;
+            strings(column, name)
+        };
+        let optional = |name: &str| batch.column_by_name(name).map(|column| strings(column, name)).transpose();
+        let ignore_namespaces = match batch.column_by_name("ignore_namespaces") {
+            Some(column) if column.data_type() == &DataType::Boolean => Some(column.as_boolean().clone()),
+            Some(column) if column.data_type() != &DataType::Null => {
+                return Err(PyTypeError::new_err(format!(
+                    "ignore_namespaces must be a boolean column, not {}",
+                    column.data_type()
+                )));
+            }
+            _ => None,
+        };
+        Ok(Columns {
+            ids: needed("subscription_id")?,
+            queries: needed("query")?,
+            namespaces: optional("namespaces")?,
+            ignore_namespaces,
+            streams: optional("stream")?,
+        })
+    }
+}
+
+fn field<'a>(column: &'a Option<StringArray>, row: usize) -> Option<&'a str> {
+    column.as_ref().filter(|column| column.is_valid(row)).map(|column| column.value(row))
+}
+
+/// Namespace maps by their JSON text: most subscriptions of a population share a few.
+#[derive(Default)]
+struct NamespaceMaps(HashMap<String, Vec<(String, String)>>);
+
+impl NamespaceMaps {
+    fn get(&mut self, json: Option<&str>) -> Result<&[(String, String)], Fields> {
+        let Some(json) = json.filter(|json| !json.is_empty()) else { return Ok(&[]) };
+        if !self.0.contains_key(json) {
+            let map: HashMap<String, String> = serde_json::from_str(json).map_err(|error| {
+                let message = format!("namespaces must be a JSON object from prefix to URI: {error}");
+                Fields::new("invalid_field", message)
+            })?;
+            let mut pairs: Vec<(String, String)> = map.into_iter().collect();
+            pairs.sort_unstable();
+            self.0.insert(json.to_owned(), pairs);
+        }
+        Ok(&self.0[json])
+    }
+}
+
+#[pymethods]
+impl Index {
+    #[new]
+    #[pyo3(signature = (limits=None, cost_limit=None))]
+    fn new(limits: Option<&Bound<'_, PyMapping>>, cost_limit: Option<u64>) -> PyResult<Index> {
+        Ok(Index {
+            population: Population::default(),
+            inverted: Inverted::new(settings(cost_limit)),
+            limits: AllLimits::read(limits)?,
+            content_hash: None,
+            documents: AtomicU64::new(0),
+        })
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (path, verify=true, cost_limit=None, limits=None))]
+    fn load(
+        py: Python<'_>,
+        path: PathBuf,
+        verify: bool,
+        cost_limit: Option<u64>,
+        limits: Option<&Bound<'_, PyMapping>>,
+    ) -> PyResult<Index> {
+        let limits = AllLimits::read(limits)?;
+        work(py, || {
+            let population = Population::open(&path, verify)?;
+            let hash = population.snapshot().segments[0].segment.image().checksum();
+            Ok(Index {
+                population,
+                inverted: Inverted::new(settings(cost_limit)),
+                limits,
+                content_hash: Some(format!("{hash:032x}")),
+                documents: AtomicU64::new(0),
+            })
+        })
+    }
+
+    #[getter]
+    fn generation(&self) -> u64 {
+        self.population.snapshot().generation
+    }
+
+    #[getter]
+    fn content_hash(&self) -> Option<&str> {
+        self.content_hash.as_deref()
+    }
+
+    fn __len__(&self) -> usize {
+        self.population.snapshot().len()
+    }
+
+    fn __contains__(&self, subscription_id: &str) -> bool {
+        self.population.snapshot().find(subscription_id).is_some()
+    }
+
+    fn register<'py>(&self, py: Python<'py>, table: AnyRecordBatch) -> PyResult<Bound<'py, PyList>> {
+        let (batches, _) = table.into_table()?.into_inner();
+        let columns = batches.iter().map(Columns::new).collect::<PyResult<Vec<_>>>()?;
+        let refused = work(py, || self.register_columns(&columns))?;
+        let rows = refused
+            .iter()
+            .map(|(row, id, fields)| Ok((*row, id, fields.to_dict(py)?)))
+            .collect::<PyResult<Vec<_>>>()?;
+        PyList::new(py, rows)
+    }
+
+    fn unregister(&self, py: Python<'_>, subscription_ids: Vec<String>) -> PyResult<Vec<String>> {
+        work(py, || {
+            let missing = self.population.unregister(subscription_ids.iter().map(String::as_str));
+            Ok(missing.into_iter().map(str::to_owned).collect())
+        })
+    }
+
+    fn get<'py>(&self, py: Python<'py>, subscription_id: &str) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let snapshot = self.population.snapshot();
+        let Some((number, subscription)) = snapshot.find(subscription_id) else { return Ok(None) };
+        let segment = &snapshot.segments[number].segment;
+        let row = segment.row_of(subscription);
+        let signature = segment.signature_of(row);
+        let query = segment.query(&signature);
+        let mut constants = Vec::new();
+        segment.constants(&signature, row, &mut constants);
+        let dict = PyDict::new(py);
+        dict.set_item("query", query_text(query, &constants, segment.symbols(), None))?;
+        let stream = segment.stream_of(subscription).checked_sub(1).map(|at| &*segment.streams()[at as usize]);
+        dict.set_item("stream", stream)?;
+        Ok(Some(dict))
+    }
+
+    fn ids(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let ids = work(py, || {
+            let snapshot = self.population.snapshot();
+            let live = snapshot.segments.iter().flat_map(|part| {
+                let names = part.segment.ids();
+                part.live().map(move |subscription| Some(names.get(subscription)))
+            });
+            Ok(live.collect::<StringArray>())
+        })?;
+        to_pyarrow(py, ids, "subscription_id")
+    }
+
+    fn compact(&self, py: Python<'_>) -> PyResult<()> {
+        work(py, || Ok(self.population.compact().map(|_| ())?))
+    }
+
+    #[pyo3(signature = (payload, stream=None, matcher="inverted"))]
+    fn r#match(&self, py: Python<'_>, payload: Payload, stream: Option<&str>, matcher: &str) -> PyResult<Vec<String>> {
+        let matcher = matcher_named(matcher)?;
+        work(py, || {
+            let snapshot = self.population.snapshot();
+            let document = payload.parse(&self.limits.document)?;
+            let matches = self.match_one(&snapshot, &document, stream, matcher)?;
+            let mut ids: Vec<String> = matches
+                .iter()
+                .map(|(segment, number)| snapshot.segments[segment as usize].segment.ids().get(number).to_owned())
+                .collect();
+            ids.sort_unstable();
+            Ok(ids)
+        })
+    }
+
+    #[pyo3(signature = (payload, stream=None, matcher="inverted", node_limit=1000))]
+    fn match_nodes<'py>(
+        &self,
+        py: Python<'py>,
+        payload: Payload,
+        stream: Option<&str>,
+        matcher: &str,
+        node_limit: usize,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let matcher = matcher_named(matcher)?;
+        let mut found = work(py, || {
+            let snapshot = self.population.snapshot();
+            let document = payload.parse(&self.limits.document)?;
+            let source = payload.text()?;
+            let matches = self.match_one(&snapshot, &document, stream, matcher)?;
+            self.selected_nodes(&snapshot, &document, &source, &matches, node_limit)
+        })?;
+        found.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        let rows = found
+            .iter()
+            .map(|(id, nodes)| Ok((id, node_list(py, nodes)?)))
+            .collect::<PyResult<Vec<_>>>()?;
+        PyList::new(py, rows)
+    }
+
+    #[pyo3(signature = (payloads, streams=None, threads=1, matcher="inverted"))]
+    fn match_batch<'py>(
+        &self,
+        py: Python<'py>,
+        payloads: AnyArray,
+        streams: Option<AnyArray>,
+        threads: usize,
+        matcher: &str,
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+        let matcher = matcher_named(matcher)?;
+        let payloads = chunks(payloads)?;
+        let streams = match streams {
+            None => None,
+            Some(array) => {
+                Some(chunks(array)?.iter().map(|chunk| strings(chunk, "streams")).collect::<PyResult<Vec<_>>>()?)
+            }
+        };
+        let count: usize = payloads.iter().map(|chunk| chunk.len()).sum();
+        if u32::try_from(count).is_err() {
+            return Err(PyValueError::new_err(format!("{count} documents in one batch; at most 4294967295 fit")));
+        }
+        let mut names: Vec<Option<&str>> = Vec::new();
+        if let Some(streams) = &streams {
+            names.extend(streams.iter().flat_map(|chunk| chunk.iter()));
+            if names.len() != count {
+                return Err(PyValueError::new_err(format!("{count} payloads and {} streams", names.len())));
+            }
+        }
+        let mut inputs = Vec::with_capacity(count);
+        for chunk in &payloads {
+            let chunk_payloads = Payloads::new(chunk)?;
+            for row in 0..chunk.len() {
+                inputs.push(chunk_payloads.get(row, names.get(inputs.len()).copied().flatten()));
+            }
+        }
+        let (matches, errors) = work(py, || self.match_inputs(&inputs, threads, matcher))?;
+        Ok((PyRecordBatch::new(matches).into_pyarrow(py)?, PyRecordBatch::new(errors).into_pyarrow(py)?))
+    }
+
+    #[pyo3(signature = (subscription_id, payload, stream=None))]
+    fn explain<'py>(
+        &self,
+        py: Python<'py>,
+        subscription_id: &str,
+        payload: Payload,
+        stream: Option<&str>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let explained = work(py, || {
+            let snapshot = self.population.snapshot();
+            let document = payload.parse(&self.limits.document)?;
+            let source = payload.text()?;
+            crate::explain::explain(&snapshot, &self.inverted, subscription_id, &document, &source, stream)
+        })?;
+        explained.to_dict(py)
+    }
+
+    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<String> {
+        let checksum = work(py, || Ok(self.population.save(&path)?))?;
+        Ok(format!("{checksum:032x}"))
+    }
+
+    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let snapshot = self.population.snapshot();
+        let caches = self.inverted.statistics();
+        let sum = |count: &dyn Fn(&sardonyx_core::index::SnapshotSegment) -> usize| -> usize {
+            snapshot.segments.iter().map(count).sum()
+        };
+        let dict = PyDict::new(py);
+        dict.set_item("generation", snapshot.generation)?;
+        dict.set_item("subscriptions", snapshot.len())?;
+        dict.set_item("rows", sum(&|part| part.segment.row_count() as usize))?;
+        dict.set_item("signatures", sum(&|part| part.segment.signature_count() as usize))?;
+        dict.set_item("paths", sum(&|part| part.segment.trie().len()))?;
+        dict.set_item("postings", sum(&|part| part.segment.predicates().posting_count()))?;
+        dict.set_item("always_candidates", sum(&|part| part.segment.always_row_count() as usize))?;
+        dict.set_item("segments", snapshot.segments.len())?;
+        dict.set_item("tombstones", sum(&|part| part.removed.count() as usize))?;
+        dict.set_item("index_bytes", sum(&|part| part.segment.image().byte_count()))?;
+        dict.set_item("mapped_bytes", sum(&|part| {
+            if part.segment.image().is_mapped() { part.segment.image().byte_count() } else { 0 }
+        }))?;
+        dict.set_item("cache_bytes", caches.cache_bytes)?;
+        dict.set_item("path_states", caches.path_states)?;
+        dict.set_item("path_cache_clears", caches.path_cache_clears)?;
+        dict.set_item("documents", self.documents.load(Ordering::Relaxed))?;
+        for (name, _) in snapshot.segments.first().map(|part| part.segment.image().sizes()).unwrap_or_default() {
+            let bytes = sum(&|part| {
+                part.segment.image().sizes().iter().filter(|(known, _)| *known == name).map(|(_, bytes)| bytes).sum()
+            });
+            dict.set_item(format!("bytes_{name}"), bytes)?;
+        }
+        Ok(dict)
+    }
+}
+
+impl Index {
+    fn register_columns(&self, batches: &[Columns]) -> Result<Refused, Failed> {
+        let mut builder = SegmentBuilder::default();
+        let mut parser = Parser::default();
+        let mut maps = NamespaceMaps::default();
+        let mut refused = Vec::new();
+        let mut row_number = 0u64;
+        for columns in batches {
+            for row in 0..columns.ids.len() {
+                if let Err(fields) = self.register_row(columns, row, &mut builder, &mut parser, &mut maps)? {
+                    let id = if columns.ids.is_valid(row) { columns.ids.value(row) } else { "" };
+                    refused.push((row_number, id.to_owned(), fields));
+                }
+                row_number += 1;
+            }
+        }
+        self.population.register(builder)?;
+        Ok(refused)
+    }
+
+    fn register_row(
+        &self,
+        columns: &Columns,
+        row: usize,
+        builder: &mut SegmentBuilder,
+        parser: &mut Parser,
+        maps: &mut NamespaceMaps,
+    ) -> Result<Result<(), Fields>, Failed> {
+        if columns.ids.is_null(row) || columns.queries.is_null(row) {
+            let name = if columns.ids.is_null(row) { "subscription_id" } else { "query" };
+            return Ok(Err(Fields::new("invalid_field", format!("{name} is missing"))));
+        }
+        let pairs = match maps.get(field(&columns.namespaces, row)) {
+            Ok(pairs) => borrow(pairs),
+            Err(fields) => return Ok(Err(fields)),
+        };
+        let ignore_namespaces = columns.ignore_namespaces.as_ref().is_some_and(|column| {
+            column.is_valid(row) && column.value(row)
+        });
+        let statics = StaticContext { namespaces: &pairs, ignore_namespaces, limits: self.limits.query };
+        match parser.parse(columns.queries.value(row), &statics, builder.symbols()) {
+            Ok(parsed) => {
+                let stream = field(&columns.streams, row);
+                builder.insert(columns.ids.value(row), stream, parsed.cells(), parsed.root, parsed.constants())?;
+                Ok(Ok(()))
+            }
+            Err(error) => Ok(Err(error.into())),
+        }
+    }
+
+    fn match_one(
+        &self,
+        snapshot: &Snapshot,
+        document: &sardonyx_core::document::Document,
+        stream: Option<&str>,
+        matcher: Matcher,
+    ) -> Result<Matches, Failed> {
+        self.documents.fetch_add(1, Ordering::Relaxed);
+        let matches = match matcher {
+            Matcher::Inverted => {
+                let mut worker = self.inverted.worker(snapshot);
+                let matches = self.inverted.match_document(&mut worker, snapshot, document, stream);
+                self.inverted.give_back(worker);
+                matches
+            }
+            Matcher::Naive => naive::match_document(snapshot, document, stream, self.inverted.settings().cost_limit),
+        };
+        match matches.failures.first() {
+            None => Ok(matches),
+            Some(failure) => {
+                let id = snapshot.segments[failure.segment].segment.ids().get(failure.subscription);
+                let mut fields = Fields::from(failure.error);
+                fields.message = format!("subscription {id:?}: {}", fields.message);
+                Err(Failed::Core(fields))
+            }
+        }
+    }
+
+    fn selected_nodes(
+        &self,
+        snapshot: &Snapshot,
+        document: &sardonyx_core::document::Document,
+        source: &str,
+        matches: &Matches,
+        node_limit: usize,
+    ) -> Result<Vec<(String, Vec<MatchedNode>)>, Failed> {
+        let symbols: Vec<DocumentSymbols> = snapshot
+            .segments
+            .iter()
+            .map(|part| DocumentSymbols::new(document, |test| part.segment.symbols().find(test)))
+            .collect();
+        let mut found = Vec::with_capacity(matches.len());
+        let mut constants = Vec::new();
+        for (number, subscription) in matches.iter() {
+            let segment = &snapshot.segments[number as usize].segment;
+            let row = segment.row_of(subscription);
+            let signature = segment.signature_of(row);
+            segment.constants(&signature, row, &mut constants);
+            let mut evaluator =
+                Evaluator::new(document, &symbols[number as usize], self.inverted.settings().cost_limit);
+            let root = sardonyx_core::xpath::evaluate::NodeRef::ROOT;
+            let nodes = match evaluator.value(segment.query(&signature), &constants, root)? {
+                Value::Nodes(nodes) => nodes,
+                _ => Vec::new(),
+            };
+            let nodes = nodes.into_iter().take(node_limit).map(|node| MatchedNode::new(document, node, source));
+            found.push((segment.ids().get(subscription).to_owned(), nodes.collect()));
+        }
+        Ok(found)
+    }
+
+    fn match_inputs(
+        &self,
+        inputs: &[Option<DocumentInput<'_>>],
+        threads: usize,
+        matcher: Matcher,
+    ) -> Result<(RecordBatch, RecordBatch), Failed> {
+        let snapshot = self.population.snapshot();
+        let present: Vec<DocumentInput<'_>> = inputs.iter().copied().flatten().collect();
+        let outcomes =
+            match_documents(&self.inverted, &snapshot, &present, &self.limits.document, matcher, threads);
+        self.documents.fetch_add(present.len() as u64, Ordering::Relaxed);
+        let expected = outcomes.iter().flatten().map(Matches::len).sum();
+        let mut table = MatchTable::new(&snapshot, expected);
+        let mut errors = ErrorTable::default();
+        let mut outcomes = outcomes.into_iter();
+        for (row, input) in inputs.iter().enumerate() {
+            let row = row as u32;
+            let outcome: Option<DocumentOutcome> = input.and_then(|_| outcomes.next());
+            match outcome {
+                Some(Ok(matches)) => {
+                    table.add(row, &matches);
+                    for failure in &matches.failures {
+                        let id = snapshot.segments[failure.segment].segment.ids().get(failure.subscription);
+                        errors.add(row, Some(id), &failure.error.into());
+                    }
+                }
+                Some(Err(error)) => errors.add(row, None, &error.into()),
+                None => errors.add(row, None, &Fields::new("missing_payload", "the payload is null")),
+            }
+        }
+        Ok((table.finish().map_err(arrow_error)?, errors.finish().map_err(arrow_error)?))
+    }
+}
