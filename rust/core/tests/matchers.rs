@@ -45,10 +45,9 @@ fn check(population: &Population, inverted: &Inverted, text: &str) -> Vec<String
 fn the_yfilter_suite() {
     let mut pairs = 0;
     for set in ["simple_paths", "simple_predicates", "nested_paths"] {
-        let (Some(queries), Some(documents)) = (
-            shared(&format!("data/yfilter-1.0/{set}/queries.txt")),
-            shared("data/yfilter-1.0/docs-100"),
-        ) else {
+        let (Some(queries), Some(documents)) =
+            (shared(&format!("data/yfilter-1.0/{set}/queries.txt")), shared("data/yfilter-1.0/docs-100"))
+        else {
             eprintln!("skipped: the shared test data is not here");
             return;
         };
@@ -63,12 +62,15 @@ fn the_yfilter_suite() {
         for (number, file) in files.iter().enumerate() {
             let text = std::fs::read_to_string(file).expect("document");
             let found = check(&population, &inverted, &text);
-            let expected = shared(&format!("data/yfilter-1.0/{set}/expected/output{}.txt", number + 1)).expect("answers");
+            let expected =
+                shared(&format!("data/yfilter-1.0/{set}/expected/output{}.txt", number + 1)).expect("answers");
             let answers = std::fs::read_to_string(expected).expect("answers");
             let mut wanted: Vec<String> = answers
                 .lines()
                 .filter_map(|line| line.strip_suffix(':'))
-                .filter(|line| line.strip_prefix('Q').is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit())))
+                .filter(|line| {
+                    line.strip_prefix('Q').is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()))
+                })
                 .map(str::to_owned)
                 .collect();
             wanted.sort_unstable();

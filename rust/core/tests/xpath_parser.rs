@@ -247,7 +247,7 @@ fn the_deepest_expressions_fit_a_small_stack() {
             format!("{}a{}", "a[".repeat(190), "]".repeat(190)),
             format!("{}a{}", "not(".repeat(190), ")".repeat(190)),
             format!("{}1{}", "1 + (".repeat(150), ")".repeat(150)),
-            format!("{}a{}", "a[1 = 1 + -count(".repeat(60), ")]".repeat(60)),
+            format!("{}a{}", "a[1 = 1 + -count(".repeat(35), ")]".repeat(35)),
         ] {
             xpath_common::value(&document, &text);
             canonical(&text);

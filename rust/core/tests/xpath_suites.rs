@@ -1,4 +1,5 @@
 //! The XPath 1.0 suites of Jaxen and libxml2, and the XPath cases distilled from complaints.
+#![allow(clippy::print_stdout)] // what was excluded, and why, belongs in the test's output
 
 mod xpath_common;
 
@@ -78,11 +79,11 @@ fn jaxen_assertion(
 ) {
     let (tests, element) = suite;
     let select = attribute(tests, element, "select").unwrap_or_default();
-    if let Some((_, reason)) = JAXEN_EXCLUSIONS.iter().find(|(part, _)| select.contains(part)) {
-        if select != "/foo[@id='$foobar']" {
-            tally.excluded.push(format!("{select}: {reason}"));
-            return;
-        }
+    if let Some((_, reason)) = JAXEN_EXCLUSIONS.iter().find(|(part, _)| select.contains(part))
+        && !select.contains("'$foobar'")
+    {
+        tally.excluded.push(format!("{select}: {reason}"));
+        return;
     }
     let found = value_at(target, select, context, node);
     if attribute(tests, element, "exception") == Some("true") {

@@ -125,9 +125,9 @@ impl Document {
             };
             let source = self.payload.text()?;
             Ok(match self.value(expression, &statics, cost_limit, node)? {
-                Value::Nodes(nodes) => Outcome::Nodes(
-                    nodes.into_iter().map(|node| MatchedNode::new(&self.tree, node, &source)).collect(),
-                ),
+                Value::Nodes(nodes) => {
+                    Outcome::Nodes(nodes.into_iter().map(|node| MatchedNode::new(&self.tree, node, &source)).collect())
+                }
                 other => Outcome::Other(other),
             })
         })?;

@@ -11,8 +11,8 @@ use arrow_schema::{ArrowError, DataType};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyMapping};
-use pyo3_arrow::input::{AnyArray, AnyRecordBatch};
 use pyo3_arrow::PyRecordBatch;
+use pyo3_arrow::input::{AnyArray, AnyRecordBatch};
 use sardonyx_core::index::{Population, SegmentBuilder, Snapshot};
 use sardonyx_core::matcher::{
     DocumentInput, DocumentOutcome, Inverted, Matcher, Matches, Settings, match_documents, naive,
@@ -41,7 +41,8 @@ pub(crate) fn check(
         let pairs = borrow(&pairs);
         let mut symbols = Symbols::default();
         let mut parser = Parser::default();
-        let parsed = parser.parse(query, &StaticContext { namespaces: &pairs, ignore_namespaces, limits }, &mut symbols)?;
+        let parsed =
+            parser.parse(query, &StaticContext { namespaces: &pairs, ignore_namespaces, limits }, &mut symbols)?;
         let constants: Vec<_> = parsed.constants().iter().map(|constant| constant.as_ref()).collect();
         Ok(query_text(parsed.query(), &constants, &symbols, Some(&pairs)))
     })
@@ -281,10 +282,7 @@ impl Index {
             self.selected_nodes(&snapshot, &document, &source, &matches, node_limit)
         })?;
         found.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-        let rows = found
-            .iter()
-            .map(|(id, nodes)| Ok((id, node_list(py, nodes)?)))
-            .collect::<PyResult<Vec<_>>>()?;
+        let rows = found.iter().map(|(id, nodes)| Ok((id, node_list(py, nodes)?))).collect::<PyResult<Vec<_>>>()?;
         PyList::new(py, rows)
     }
 
@@ -366,9 +364,12 @@ impl Index {
         dict.set_item("segments", snapshot.segments.len())?;
         dict.set_item("tombstones", sum(&|part| part.removed.count() as usize))?;
         dict.set_item("index_bytes", sum(&|part| part.segment.image().byte_count()))?;
-        dict.set_item("mapped_bytes", sum(&|part| {
-            if part.segment.image().is_mapped() { part.segment.image().byte_count() } else { 0 }
-        }))?;
+        dict.set_item(
+            "mapped_bytes",
+            sum(&|part| {
+                if part.segment.image().is_mapped() { part.segment.image().byte_count() } else { 0 }
+            }),
+        )?;
         dict.set_item("cache_bytes", caches.cache_bytes)?;
         dict.set_item("path_states", caches.path_states)?;
         dict.set_item("path_cache_clears", caches.path_cache_clears)?;
@@ -419,9 +420,8 @@ impl Index {
             Ok(pairs) => borrow(pairs),
             Err(fields) => return Ok(Err(fields)),
         };
-        let ignore_namespaces = columns.ignore_namespaces.as_ref().is_some_and(|column| {
-            column.is_valid(row) && column.value(row)
-        });
+        let ignore_namespaces =
+            columns.ignore_namespaces.as_ref().is_some_and(|column| column.is_valid(row) && column.value(row));
         let statics = StaticContext { namespaces: &pairs, ignore_namespaces, limits: self.limits.query };
         match parser.parse(columns.queries.value(row), &statics, builder.symbols()) {
             Ok(parsed) => {
@@ -502,8 +502,7 @@ impl Index {
     ) -> Result<(RecordBatch, RecordBatch), Failed> {
         let snapshot = self.population.snapshot();
         let present: Vec<DocumentInput<'_>> = inputs.iter().copied().flatten().collect();
-        let outcomes =
-            match_documents(&self.inverted, &snapshot, &present, &self.limits.document, matcher, threads);
+        let outcomes = match_documents(&self.inverted, &snapshot, &present, &self.limits.document, matcher, threads);
         self.documents.fetch_add(present.len() as u64, Ordering::Relaxed);
         let expected = outcomes.iter().flatten().map(Matches::len).sum();
         let mut table = MatchTable::new(&snapshot, expected);

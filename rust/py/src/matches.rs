@@ -70,10 +70,8 @@ impl<'s> MatchTable<'s> {
 
     /// The record batch: `document` and `subscription_id`.
     pub(crate) fn finish(mut self) -> Result<RecordBatch, ArrowError> {
-        let dictionary = DictionaryArray::<UInt32Type>::try_new(
-            UInt32Array::from(self.keys),
-            Arc::new(self.ids.finish()),
-        )?;
+        let dictionary =
+            DictionaryArray::<UInt32Type>::try_new(UInt32Array::from(self.keys), Arc::new(self.ids.finish()))?;
         let documents: ArrayRef = Arc::new(UInt32Array::from(self.documents));
         let subscriptions: ArrayRef = Arc::new(dictionary);
         let schema = Schema::new(vec![

@@ -34,7 +34,8 @@ pub(crate) fn notification_ids(
     document_ids: AnyArray,
     subscription_ids: AnyArray,
 ) -> PyResult<Py<PyAny>> {
-    let (documents, subscriptions) = (column(document_ids, "document_ids")?, column(subscription_ids, "subscription_ids")?);
+    let (documents, subscriptions) =
+        (column(document_ids, "document_ids")?, column(subscription_ids, "subscription_ids")?);
     let length = |columns: &[StringArray]| columns.iter().map(Array::len).sum::<usize>();
     if length(&documents) != length(&subscriptions) {
         return Err(PyValueError::new_err(format!(

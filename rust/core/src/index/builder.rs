@@ -116,17 +116,16 @@ impl SegmentBuilder {
             let query = from.query(&signature);
             let mut own = None;
             for row in signature.rows.clone() {
-                let mut subscriptions = from.subscriptions_of(row).filter(|subscription| keep(*subscription)).peekable();
+                let mut subscriptions =
+                    from.subscriptions_of(row).filter(|subscription| keep(*subscription)).peekable();
                 if subscriptions.peek().is_none() {
                     continue;
                 }
                 let own = *own.get_or_insert_with(|| {
                     cells.clear();
                     cells.extend(query.cells.iter().map(|cell| cell.map_symbol(|symbol| symbol_map[symbol as usize])));
-                    let class = self.class_of(
-                        &query,
-                        (0..signature.slots).map(|slot| from.constant(&signature, row, slot)),
-                    );
+                    let class =
+                        self.class_of(&query, (0..signature.slots).map(|slot| from.constant(&signature, row, slot)));
                     self.signature(&cells, query.root, signature.slots, class)
                 });
                 values.clear();
@@ -159,7 +158,9 @@ impl SegmentBuilder {
             return 0;
         }
         // Slots beyond 64 share bits: rows that differ there only fall into more signatures than needed.
-        constants.enumerate().fold(0, |class, (slot, constant)| class ^ constant_class(constant).rotate_left(slot as u32))
+        constants
+            .enumerate()
+            .fold(0, |class, (slot, constant)| class ^ constant_class(constant).rotate_left(slot as u32))
     }
 
     fn signature(&mut self, cells: &[Cell], root: ExprId, slots: u32, class: u64) -> u32 {

@@ -194,7 +194,8 @@ impl SegmentBuilder {
             for (_, test) in &plan.atoms {
                 if let AtomTest::NumberEqual(slot) = test {
                     numbers.extend(
-                        rows.iter().map(|row| self.values[(self.rows[*row as usize].values + slot) as usize].as_number()),
+                        rows.iter()
+                            .map(|row| self.values[(self.rows[*row as usize].values + slot) as usize].as_number()),
                     );
                 }
             }

@@ -106,7 +106,11 @@ impl Segment {
 
     /// Stream number of a subscription.
     pub fn stream_of(&self, subscription: u32) -> u32 {
-        self.image.section::<u32>(Section::SubscriptionStreams).get(subscription as usize).copied().unwrap_or(ANY_STREAM)
+        self.image
+            .section::<u32>(Section::SubscriptionStreams)
+            .get(subscription as usize)
+            .copied()
+            .unwrap_or(ANY_STREAM)
     }
 
     /// String constants.
@@ -139,10 +143,7 @@ impl Segment {
     /// The path automaton.
     #[inline]
     pub fn trie(&self) -> Trie<'_> {
-        Trie {
-            starts: self.image.section(Section::TrieStarts),
-            edges: self.image.section::<Edge>(Section::TrieEdges),
-        }
+        Trie { starts: self.image.section(Section::TrieStarts), edges: self.image.section::<Edge>(Section::TrieEdges) }
     }
 
     /// The predicate index.

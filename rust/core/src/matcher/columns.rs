@@ -70,7 +70,14 @@ impl FlatPlan {
         }
     }
 
-    fn test(&self, query: &Query<'_>, op: CompareOp, path: ExprId, value: ExprId, absolute: bool) -> Option<ColumnTest> {
+    fn test(
+        &self,
+        query: &Query<'_>,
+        op: CompareOp,
+        path: ExprId,
+        value: ExprId,
+        absolute: bool,
+    ) -> Option<ColumnTest> {
         let slot = match query.expr(value) {
             Expr::NumberConstant(slot) => slot,
             // Order comparisons with a string constant would need the column as numbers: left to verification.

@@ -144,8 +144,7 @@ impl Walker {
         self.element_classes.clear();
         self.attribute_classes.clear();
         for name in 0..document.names().len() {
-            let (expanded, local, namespace) =
-                (symbols.expanded[name], symbols.local[name], symbols.namespace[name]);
+            let (expanded, local, namespace) = (symbols.expanded[name], symbols.local[name], symbols.namespace[name]);
             self.element_classes.push(self.paths.class(EdgeKind::Element, expanded, local, namespace));
             self.attribute_classes.push(self.paths.class(EdgeKind::Attribute, expanded, local, namespace));
         }

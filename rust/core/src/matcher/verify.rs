@@ -100,9 +100,7 @@ impl<'d> Verifier<'d> {
         node: NodeId,
     ) -> Result<bool, GiveUp> {
         match query.expr(expr) {
-            Expr::And(a, b) => {
-                Ok(self.boolean(query, constants, a, node)? && self.boolean(query, constants, b, node)?)
-            }
+            Expr::And(a, b) => Ok(self.boolean(query, constants, a, node)? && self.boolean(query, constants, b, node)?),
             Expr::Or(a, b) => Ok(self.boolean(query, constants, a, node)? || self.boolean(query, constants, b, node)?),
             Expr::Path(start, first) => self.path(query, constants, start, first, node, ValueTest::Exists),
             Expr::Compare(op, a, b) => {
@@ -160,13 +158,7 @@ impl<'d> Verifier<'d> {
     }
 
     /// Child and attribute steps reach nodes in document order, so the first one met is the first one.
-    fn first(
-        &mut self,
-        query: &Query<'_>,
-        at: u32,
-        node: NodeId,
-        found: &mut Option<NodeId>,
-    ) -> Result<bool, GiveUp> {
+    fn first(&mut self, query: &Query<'_>, at: u32, node: NodeId, found: &mut Option<NodeId>) -> Result<bool, GiveUp> {
         if at == NONE {
             *found = Some(node);
             return Ok(true);
@@ -273,23 +265,16 @@ impl<'d> Verifier<'d> {
                 Ok(false)
             }
             Axis::SelfAxis => Ok(self.test(step.test, from, NodeKind::Element)? && visit(self, node)?),
-            Axis::Parent => {
-                Ok(node != 0
-                    && self.test(step.test, &nodes[from.parent as usize], NodeKind::Element)?
-                    && visit(self, from.parent)?)
-            }
+            Axis::Parent => Ok(node != 0
+                && self.test(step.test, &nodes[from.parent as usize], NodeKind::Element)?
+                && visit(self, from.parent)?),
             _ => Err(GiveUp),
         }
     }
 
     /// Whether a node passes a node test whose principal node type is `principal`; costs one of the budget.
     #[inline]
-    fn test(
-        &mut self,
-        test: NodeTest,
-        node: &crate::document::Node,
-        principal: NodeKind,
-    ) -> Result<bool, GiveUp> {
+    fn test(&mut self, test: NodeTest, node: &crate::document::Node, principal: NodeKind) -> Result<bool, GiveUp> {
         self.budget = self.budget.checked_sub(1).ok_or(GiveUp)?;
         Ok(match test {
             NodeTest::Name(symbol) => node.kind == principal && self.symbols.passes(node.name, symbol),

@@ -50,8 +50,13 @@ impl TrieBuilder {
     /// The flat form and, for each provisional number, the final one.
     pub fn freeze(self) -> (FlatTrie, Vec<TrieNode>) {
         let count = self.parents.len();
-        let mut children: Vec<(TrieNode, Edge, TrieNode)> =
-            self.parents.iter().enumerate().skip(1).map(|(node, (parent, edge))| (*parent, *edge, node as u32)).collect();
+        let mut children: Vec<(TrieNode, Edge, TrieNode)> = self
+            .parents
+            .iter()
+            .enumerate()
+            .skip(1)
+            .map(|(node, (parent, edge))| (*parent, *edge, node as u32))
+            .collect();
         children.sort_unstable();
         let mut first = vec![0usize; count + 1];
         for (parent, _, _) in &children {

@@ -104,8 +104,8 @@ pub fn constant_text(constant: ConstantRef<'_>) -> String {
     match constant {
         ConstantRef::String(text) if text.contains('"') => format!("'{text}'"),
         ConstantRef::String(text) => format!("\"{text}\""),
+        // A literal this large is infinite; it can only be written as one.
         ConstantRef::Number(value) if value.is_infinite() => {
-            // Too large a literal is infinite; it can only be written as one.
             format!("{}1{}", if value < 0.0 { "-" } else { "" }, "0".repeat(309))
         }
         ConstantRef::Number(value) if value == 0.0 && value.is_sign_negative() => "-0".into(),
@@ -144,7 +144,9 @@ impl Printer<'_> {
     fn expr(&self, id: ExprId, least: u8, out: &mut String) {
         let expr = self.query.expr(id);
         let own = precedence(expr);
-        if own < least {
+        // `/ or a` would read `or` as a step.
+        let bare_root = least > 0 && matches!(expr, Expr::Path(PathStart::Root, NONE));
+        if own < least || bare_root {
             out.push('(');
             self.expr(id, 0, out);
             out.push(')');
@@ -295,7 +297,7 @@ impl Printer<'_> {
         }
         match prefixes.iter().find(|(prefix, bound)| !prefix.is_empty() && !uri.is_empty() && *bound == uri) {
             Some((prefix, _)) => out.push_str(prefix),
-            None if uri == super::symbols::XML_URI => out.push_str("xml"),
+            None if uri == crate::document::XML_URI => out.push_str("xml"),
             None => {
                 out.push_str("Q{");
                 out.push_str(uri);

@@ -236,6 +236,11 @@ impl<'t> Lexer<'t> {
         }
     }
 
+    /// A parenthesis, but not the start of an XPath 2.0 comment.
+    fn opens_call(&self, at: usize) -> bool {
+        self.byte(at) == b'(' && self.byte(at + 1) != b':'
+    }
+
     fn later(&self, operator: &str, start: usize) -> XPathError {
         let message = format!("`{operator}` is an operator of a later XPath version, not of XPath 1.0");
         self.error(XPathErrorKind::NotXPath1, message, start)
@@ -294,14 +299,14 @@ impl<'t> Lexer<'t> {
             let local = &self.text[end + 1..local_end];
             let next = self.skip_space(local_end);
             return Ok((
-                if self.byte(next) == b'(' { Token::CallName(first, local) } else { Token::Name(first, local) },
+                if self.opens_call(next) { Token::CallName(first, local) } else { Token::Name(first, local) },
                 local_end,
             ));
         }
         let next = self.skip_space(end);
         Ok((
             match self.byte(next) {
-                b'(' => Token::CallName("", first),
+                b'(' if self.opens_call(next) => Token::CallName("", first),
                 b':' if self.byte(next + 1) == b':' => Token::AxisName(first),
                 _ => Token::Name("", first),
             },

@@ -11,9 +11,6 @@ use std::hash::{Hash, Hasher};
 /// The number of a name test in a population's table.
 pub type Symbol = u32;
 
-/// The namespace that the prefix `xml` is always bound to.
-pub const XML_URI: &str = "http://www.w3.org/XML/1998/namespace";
-
 /// No such symbol: the document's name occurs in no subscription.
 pub const NO_SYMBOL: Symbol = u32::MAX;
 

@@ -176,10 +176,10 @@ impl<'r> Run<'r, '_> {
     }
 
     fn number_range(&mut self, nodes: &Nodes<'r>) -> Result<Option<(f64, f64)>, EvaluateError> {
-        if let Nodes::Shared(closed) = nodes {
-            if let Some(range) = closed.range.get() {
-                return Ok(*range);
-            }
+        if let Nodes::Shared(closed) = nodes
+            && let Some(range) = closed.range.get()
+        {
+            return Ok(*range);
         }
         let mut range = None;
         for &node in nodes.iter() {

@@ -3,10 +3,9 @@
 use super::number::{is_space, round};
 use super::value::{NodeRef, Nodes};
 use super::{Context, EvaluateError, Run};
-use crate::document::NodeKind;
+use crate::document::{NodeKind, XML_URI};
 use crate::xpath::ast::{ExprId, Function, ListId};
 use crate::xpath::semantics::Type;
-use crate::xpath::symbols::XML_URI;
 use hashbrown::HashMap;
 use std::borrow::Cow;
 

@@ -1,0 +1,70 @@
+//! Times matching: `matching QUERIES DOCUMENTS [PASSES]`, one query a line, a folder of XML files.
+#![allow(clippy::print_stdout)]
+
+use sardonyx_core::document::{Limits, Parser as Reader};
+use sardonyx_core::index::{Population, SegmentBuilder};
+use sardonyx_core::matcher::Inverted;
+use sardonyx_core::xpath::parser::{Parser, StaticContext};
+use std::time::Instant;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let queries = std::fs::read_to_string(arguments.next().ok_or("which file of queries?")?)?;
+    let folder = arguments.next().ok_or("which folder of documents?")?;
+    let passes: usize = arguments.next().map_or(Ok(5), |text| text.parse())?;
+
+    let began = Instant::now();
+    let mut builder = SegmentBuilder::default();
+    let mut parser = Parser::default();
+    for (line, query) in queries.lines().enumerate() {
+        let parsed = parser.parse(query, &StaticContext::default(), builder.symbols())?;
+        builder.insert(&(line + 1).to_string(), None, parsed.cells(), parsed.root, parsed.constants())?;
+    }
+    let parsed = began.elapsed();
+    let count = builder.len();
+    let population = Population::default();
+    population.register(builder)?;
+    let whole = began.elapsed();
+    let snapshot = population.snapshot();
+    let bytes: usize = snapshot.segments.iter().map(|part| part.segment.image().byte_count()).sum();
+    println!(
+        "{count} subscriptions: parsed in {parsed:.2?}, registered in {whole:.2?} ({:.0}/s), {:.0} bytes each",
+        count as f64 / whole.as_secs_f64(),
+        bytes as f64 / count as f64
+    );
+    for (name, bytes) in snapshot.segments[0].segment.image().sizes() {
+        println!("  {name:<20} {:>8.1} bytes each", bytes as f64 / count as f64);
+    }
+
+    let mut documents = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        documents.push(std::fs::read(entry?.path())?);
+    }
+    let inverted = Inverted::default();
+    let mut reader = Reader::new(Limits::default());
+    let began = Instant::now();
+    for document in &documents {
+        reader.parse(document)?;
+    }
+    println!("parsing alone: {:.3} ms/document", began.elapsed().as_secs_f64() * 1e3 / documents.len() as f64);
+    for pass in 0..passes {
+        let mut worker = inverted.worker(&snapshot);
+        let began = Instant::now();
+        let mut matches = 0;
+        for document in &documents {
+            let tree = reader.parse(document)?;
+            matches += inverted.match_document(&mut worker, &snapshot, &tree, None).len();
+        }
+        let each = began.elapsed().as_secs_f64() * 1e3 / documents.len() as f64;
+        inverted.give_back(worker);
+        let caches = inverted.statistics();
+        println!(
+            "pass {pass}: {each:.3} ms/document, {} matches each, {} states, {} MB of caches, {} clearings",
+            matches / documents.len(),
+            caches.path_states,
+            caches.cache_bytes >> 20,
+            caches.path_cache_clears
+        );
+    }
+    Ok(())
+}
