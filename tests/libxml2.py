@@ -188,7 +188,7 @@ def _first_child_of_the_root(expression: Expression, document: str) -> bool:
 def _mapped_letters(expression: Expression, document: str) -> bool:
     """No deviation, but where the mapping of exponents shows: functions that take strings of digits and letters apart."""
     text = expression.text()
-    if not re.search(r"translate\(|substring\(", text):
+    if not re.search(r"translate|substring", text):
         return False
     return mapped(text) != text or _EXPONENT.search(document) is not None
 

@@ -48,4 +48,4 @@ def test_libxml2_and_the_recommendation() -> None:
             both_nan = isinstance(expected, float) and math.isnan(expected) and math.isnan(found)
             if found != expected and not both_nan:
                 different.append(f"{expression.text()} on {document.text}: {expected!r:.200}, libxml2 {found!r:.200}")
-    assert different == []
+    assert different == [], "\n".join(different)
