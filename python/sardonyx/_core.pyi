@@ -48,8 +48,9 @@ class Document:
         namespaces: Mapping[str, str] | None = None,
         ignore_namespaces: bool = False,
         cost_limit: int | None = None,
+        context: str | None = None,
     ) -> bool | float | str | list[MatchedNode]:
-        """The value of an XPath 1.0 expression with the document node as context."""
+        """The value of an XPath 1.0 expression at the document node, or at the first node that `context` selects."""
 
 @final
 class Index:
@@ -72,13 +73,13 @@ class Index:
     def unregister(self, subscription_ids: Sequence[str]) -> list[str]:
         """Remove subscriptions as one generation; returns the ids that were not there."""
     def get(self, subscription_id: str) -> dict[str, Any] | None:
-        """The subscription's `query` as canonical text, `ignore_namespaces` and `stream`."""
+        """The subscription's `query` as canonical text, and its `stream`."""
     def ids(self) -> Any:
         """Arrow array (capsule interface) of the live subscription ids."""
     def compact(self) -> None:
         """Merge segments and drop tombstones; matching goes on meanwhile."""
     def match(self, payload: bytes | str, stream: str | None = None, matcher: Matcher = "inverted") -> list[str]:
-        """Ids of the satisfied subscriptions, sorted by registration order."""
+        """Ids of the satisfied subscriptions, sorted."""
     def match_nodes(
         self, payload: bytes | str, stream: str | None = None, matcher: Matcher = "inverted", node_limit: int = 1000
     ) -> list[tuple[str, list[MatchedNode]]]:
@@ -89,8 +90,9 @@ class Index:
         """Match an Arrow array of binary or string documents.
 
         Returns two Arrow record batches (capsule interface). Matches: `document` (uint32, row), `subscription_id`
-        (dictionary<uint32, string>), ordered by row. Errors: `document`, `kind`, `message`, `line`, `column`,
-        `offset` (uint64, nullable). A null payload is an error of kind `missing_payload`.
+        (dictionary<uint32, string>), ordered by row. Errors: `document`, `subscription_id` (null unless one
+        subscription could not be evaluated), `kind`, `message`, `line`, `column`, `offset` (uint64, nullable). A null
+        payload is an error of kind `missing_payload`.
         """
     def explain(self, subscription_id: str, payload: bytes | str, stream: str | None = None) -> dict[str, Any]:
         """Why a document does or does not satisfy a subscription.
@@ -98,6 +100,12 @@ class Index:
         Keys: `matched` (bool), `query` (str), `access` (list of str: the access predicates that lead to it),
         `candidate` (bool: whether one of them held), `stream_matched` (bool), `clauses`: list of dicts with `clause`
         (text), `held` (bool), `depth` (nesting), `nodes` (list of MatchedNode, at most 5), `reason` (str).
+        """
+    @property
+    def content_hash(self) -> str | None:
+        """What `save` returned for the file that this index was loaded from; None for one that was not loaded.
+
+        Read from the head of the file, also by `load(verify=False)`: a worker compares it with the hash it was sent.
         """
     def save(self, path: str) -> str:
         """Write the current generation to one file (atomically); returns its content hash (hex)."""
@@ -110,16 +118,36 @@ class Index:
         `index_bytes`, `cache_bytes`, `path_states`, `path_cache_clears`, `documents`, ..."""
 
 def check(
-    query: str, namespaces: Mapping[str, str] | None = None, ignore_namespaces: bool = False
+    query: str,
+    namespaces: Mapping[str, str] | None = None,
+    ignore_namespaces: bool = False,
+    limits: Mapping[str, int | str] | None = None,
 ) -> str:
     """Parse a filter; returns its canonical text, raises `SubscriptionError`."""
 
+def notification_ids(document_ids: Any, subscription_ids: Any) -> Any:
+    """The `notification_id` of each pair, as an Arrow string array.
+
+    Two Arrow string arrays of equal length, without nulls. The ids are `sardonyx.model.notification_id` with position
+    0: BLAKE2b-128 in lower-case hexadecimal over length, UTF-8 of the document id, length, UTF-8 of the subscription id
+    and the position; lengths in bytes and position as 8 bytes, little endian.
+    """
+
 @final
 class Splitter:
-    """Splits a large XML file into record documents, in flat memory."""
+    """Splits a large XML file into record documents, in flat memory.
 
-    def __new__(cls, path: str, record: str, start: int = 0, end: int | None = None, batch_bytes: int = 4194304,
-                limits: Mapping[str, int | str] | None = None) -> Splitter: ...
+    `record` names the elements: a qualified name as written, or a local name whatever the prefix. A batch holds about
+    `batch_bytes` bytes of documents. Raises when the structure around the records is broken, after the records before.
+    """
+
+    def __new__(
+        cls, path: str, record: str, batch_bytes: int = 4194304, limits: Mapping[str, int | str] | None = None
+    ) -> Splitter: ...
     def __iter__(self) -> Splitter: ...
     def __next__(self) -> Any:
-        """The next Arrow record batch: `record` (uint64, number from 0), `offset` (uint64), `payload` (binary)."""
+        """The next Arrow record batch.
+
+        Columns: `record` (uint64, number from 0), `offset` (uint64, bytes), `payload` (binary; null for a record that
+        could not be cut out), `kind` and `message` (string; why not).
+        """

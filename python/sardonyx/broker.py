@@ -1,6 +1,7 @@
 """The broker: a population of subscriptions, and what documents mean to it.
 
-The work is the core's; what is here gives it types, turns refusals into dead letters and carries batches across the border.
+The work is the core's; what is here gives it types, turns refusals into dead letters and
+carries batches across the border.
 """
 
 from __future__ import annotations
@@ -60,13 +61,11 @@ class Broker:
             raise SettingsError(f"matcher is {matcher!r}; it must be one of inverted, naive")
 
     @classmethod
-    def load(
-        cls, path: str | os.PathLike[str], settings: BrokerSettings | None = None, verify: bool = True
-    ) -> Broker:
+    def load(cls, path: str | os.PathLike[str], settings: BrokerSettings | None = None, verify: bool = True) -> Broker:
         """A broker over a saved index, which is mapped into memory rather than read; see `save`.
 
         `verify` checks the whole file's hash first. Raises `IndexFormatError` for a file that is foreign, truncated or
-        damaged, `OSError` for one that can not be opened.
+        damaged, or can not be opened.
         """
         settings = BrokerSettings() if settings is None else settings
         limits = settings.limits
@@ -122,7 +121,7 @@ class Broker:
         `register_many`: each call makes a generation.
 
         >>> broker = Broker()
-        >>> broker.register(Subscription("alerts", "/v:VOEvent", namespaces={"v": "http://www.ivoa.net/xml/VOEvent/v2.0"}))
+        >>> broker.register(Subscription("entries", "/a:feed/a:entry", namespaces={"a": "http://www.w3.org/2005/Atom"}))
         >>> broker.register("late", "/order[", stream="orders")
         Traceback (most recent call last):
             ...
@@ -147,9 +146,9 @@ class Broker:
     ) -> RegisterReport:
         """Register many subscriptions; what is refused is reported and stops nothing.
 
-        `subscriptions`: an iterable of `Subscription`, mappings, or tuples `(id, query, ...)`; or an Arrow table, record
-        batch, reader, or anything with `__arrow_c_stream__`, with the columns `id` (or `subscription_id`), `query` and
-        optionally `language`, `namespaces` (JSON text or map), `stream`, `ignore_namespaces`; or what
+        `subscriptions`: an iterable of `Subscription`, mappings, or tuples `(id, query, ...)`; or an Arrow table,
+        record batch, reader, or anything with `__arrow_c_stream__`, with the columns `id` (or `subscription_id`),
+        `query` and optionally `language`, `namespaces` (JSON text or map), `stream`, `ignore_namespaces`; or what
         `sardonyx.subscriptions.read` gives. `on_progress` is told the number of subscriptions handled so far.
 
         >>> broker = Broker()
@@ -190,7 +189,7 @@ class Broker:
             raise TypeError("register_many needs an iterable of subscriptions, or an Arrow table")
         items = iter(subscriptions)
         while chunk := list(islice(items, rows)):
-            records = []
+            records: list[tuple[object, str | None]] = []
             for item in chunk:
                 if isinstance(item, SubscriptionBatch):
                     if records:
@@ -222,15 +221,16 @@ class Broker:
     @overload
     def match(self, document: Document | bytes | str, nodes: Literal[True]) -> list[MatchResult]: ...
     def match(self, document: Document | bytes | str, nodes: bool = False) -> list[str] | list[MatchResult]:
-        """The ids of the subscriptions that a document satisfies, in the order of registration.
+        """The ids of the subscriptions that a document satisfies, sorted.
 
         With `nodes` each comes with the nodes that its query selected (at most `BrokerSettings.node_limit`). Raises
-        `DocumentError` for a document that can not be processed.
+        `DocumentError` for a document that can not be processed, and `CostLimitError` if a query costs too much on it
+        (`match_batch` reports that query and answers for all others).
 
         >>> broker = Broker()
         >>> broker.register("cheap", "/shop/item[price < 10]")
         >>> broker.match("<shop><item><price>5</price></item></shop>", nodes=True)[0].nodes[0].path
-        '/shop[1]/item[1]'
+        '/shop/item'
         """
         payload, stream, name = payloads.single(document)
         with payloads.named(name):
@@ -330,5 +330,3 @@ class Broker:
     def stats(self) -> dict[str, int]:
         """Counters and sizes of the index: `subscriptions`, `rows`, `signatures`, `segments`, `index_bytes`, ..."""
         return self._index.stats()
-
-

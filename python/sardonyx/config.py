@@ -80,10 +80,13 @@ class Limits:
         least=0,
     )
     entity_bytes: int = _setting(
-        16 * 1024 * 1024, "bytes", "What entities and default attributes may add in all, whatever the multiple.", least=0
+        16 * 1024 * 1024,
+        "bytes",
+        "What entities and default attributes may add in all, whatever the multiple.",
+        least=0,
     )
     entity_depth: int = _setting(32, "levels", "Nesting of entities in entities.", most=1024)
-    doctype: DoctypePolicy = _choice(
+    doctype: DoctypePolicy = _choice(  # noqa: RUF009  it makes a field
         "allow",
         "Whether a document may have a DOCTYPE. Its internal subset is read within the limits; external subsets and "
         "entities are never loaded.",
@@ -92,11 +95,13 @@ class Limits:
     )
     query_bytes: int = _setting(1024 * 1024, "bytes", "Length of one query.")
     query_depth: int = _setting(200, "levels", "Nesting of one query: parentheses, predicates, arguments.", most=1000)
-    query_parts: int = _setting(256 * 1024, "parts", "Steps, operators, literals and calls of one query.", most=2**31 - 1)
+    query_parts: int = _setting(
+        256 * 1024, "parts", "Steps, operators, literals and calls of one query.", most=2**31 - 1
+    )
     cost_limit: int = _setting(
         50_000_000,
         "node visits",
-        "Work to evaluate one query on one document. A query that needs more fails for that document with `cost_limit`.",
+        "Work to evaluate one query on one document. A query that needs more fails for it with `cost_limit`.",
     )
 
     def __post_init__(self) -> None:
@@ -119,7 +124,7 @@ class BrokerSettings:
     limits: Limits = field(
         default_factory=Limits, metadata={"unit": "", "doc": "What a document and a query may cost: see `Limits`."}
     )
-    matcher: MatcherName = _choice(
+    matcher: MatcherName = _choice(  # noqa: RUF009  it makes a field
         "inverted",
         "What answers which subscriptions a document satisfies: the shared index, or each query in turn. Both give the "
         "same answers; `naive` is the slow one that is plainly right.",

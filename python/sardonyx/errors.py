@@ -20,11 +20,13 @@
     │   └── CostLimitError            evaluating it costs more than `Limits.cost_limit`
     ├── SubscriptionFileError         a file of subscriptions can not be read as a whole
     ├── IndexFormatError              a saved index is foreign, truncated or damaged
+    ├── CapacityError                 more subscriptions than one index can number
+    ├── InternalError                 a fault of Sardonyx itself, to be reported
     ├── SettingsError                 a setting is unknown or out of range
     └── MissingExtraError             an optional dependency is not installed
 
-Each error has a `kind` (a stable word for programs), a `message`, and where known the position (`line` and `column` from
-1, `offset` in bytes from 0), the `document_id` and the `subscription_id`. The core raises these classes through
+Each error has a `kind` (a stable word for programs), a `message`, and where known the position (`line` and `column`
+from 1, `offset` in bytes from 0), the `document_id` and the `subscription_id`. The core raises these classes through
 `from_core`, and nothing else builds them from core errors.
 """
 
@@ -35,12 +37,14 @@ from typing import Any, ClassVar
 
 __all__ = [
     "KINDS",
+    "CapacityError",
     "CostLimitError",
     "DoctypeForbiddenError",
     "DocumentError",
     "EncodingError",
     "EvaluationError",
     "IndexFormatError",
+    "InternalError",
     "InvalidFieldError",
     "LimitError",
     "MissingExtraError",
@@ -177,7 +181,7 @@ class MissingPayloadError(DocumentError):
 class SubscriptionError(SardonyxError):
     """A subscription can not be registered."""
 
-    kinds = ("subscription",)
+    kinds: ClassVar[tuple[str, ...]] = ("subscription",)
 
 
 class QuerySyntaxError(SubscriptionError):
@@ -205,7 +209,7 @@ class QueryLimitError(SubscriptionError):
 
 
 class UnsupportedError(SubscriptionError):
-    """A subscription asks for a language, or a query uses syntax of a later XPath version, that is not available."""
+    """A subscription asks for a language, or a query for syntax of a later XPath version, that is not available."""
 
     kinds = ("unsupported", "not_xpath_1")
 
@@ -241,9 +245,21 @@ class SubscriptionFileError(SardonyxError):
 
 
 class IndexFormatError(SardonyxError):
-    """A saved index is foreign, truncated or damaged, or was written by a format this version does not read."""
+    """A saved index is foreign, truncated or damaged, can not be opened, or has a format of another version."""
 
     kinds = ("index_format",)
+
+
+class CapacityError(SardonyxError):
+    """A population is larger than one index can number."""
+
+    kinds = ("capacity",)
+
+
+class InternalError(SardonyxError):
+    """A fault of the core itself, which was caught at its border; please report it."""
+
+    kinds = ("internal",)
 
 
 class SettingsError(SardonyxError):
@@ -273,7 +289,7 @@ def from_core(kind: str, fields: Mapping[str, Any]) -> SardonyxError:
     """The error for what the core says: the one mapping from its kinds to these classes.
 
     `fields` holds `message` and any of `line`, `column`, `offset`, `document_id`, `subscription_id`; a `kind` among
-    them is ignored in favour of the argument. A kind that is not in `KINDS` gives a plain `SardonyxError` that keeps it.
+    them is ignored in favour of the argument. A kind not in `KINDS` gives a plain `SardonyxError` that keeps it.
 
     >>> error = from_core("not_well_formed", {"message": "no closing tag", "line": 3, "column": 1, "offset": 40})
     >>> type(error).__name__, error.line

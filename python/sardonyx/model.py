@@ -1,6 +1,7 @@
 """The words of Sardonyx as values: document, subscription, notification, dead letter.
 
-All are frozen and small; they hold what was given and check nothing of it, which is the registering's and matching's work.
+All are frozen and small; they hold what was given and check nothing of it, which is the work of
+registering and matching.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ class MatchedNode:
     """A node of a document that a query selected."""
 
     path: str
-    """Where it is, as an XPath location such as `/order[1]/item[2]/@sku`."""
+    """Where it is, as an XPath location such as `/order/item[2]/@sku`."""
     line: int
     """The line on which it starts, from 1."""
     value: str
@@ -83,13 +84,11 @@ class Notification:
     """What the subscription asked to be handed over; None for filters."""
 
     @classmethod
-    def of(
-        cls, document_id: str, subscription_id: str, result: str | None = None, position: int = 0
-    ) -> Notification:
+    def of(cls, document_id: str, subscription_id: str, result: str | None = None, position: int = 0) -> Notification:
         """The notification with its computed `notification_id`; `position` numbers a subscription's results from 0.
 
         >>> Notification.of("m1", "s1").notification_id
-        'a7f34c8c2b94d48f56f5a9d1f9cbb2cb'
+        '26755900aa8442d395e377d8cdde78de'
         """
         return cls(document_id, subscription_id, notification_id(document_id, subscription_id, position), result)
 

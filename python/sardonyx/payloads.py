@@ -55,11 +55,9 @@ def single(document: Document | bytes | str) -> tuple[bytes | str, str | None, s
             payload.encode()
         except UnicodeEncodeError as error:
             raise _not_unicode(error, name) from None
-    elif isinstance(payload, bytearray | memoryview):
-        payload = bytes(payload)
-    elif not isinstance(payload, bytes):
-        raise TypeError(f"a document must be Document, bytes or str, not {type(payload).__name__}")
-    return payload, stream, name
+        return payload, stream, name
+    _kind(payload)
+    return bytes(payload), stream, name
 
 
 def _not_unicode(error: UnicodeEncodeError, document_id: str | None = None) -> EncodingError:
@@ -98,8 +96,9 @@ def many(documents: Any, streams: Sequence[str | None] | None = None) -> Batch:
         run = list(group)
         if kind is str:
             for row, text in enumerate(run):
+                assert isinstance(text, str)
                 try:
-                    text if text.isascii() else text.encode()
+                    text.encode()
                 except UnicodeEncodeError as error:
                     unreadable[start + row] = _not_unicode(error)
                     run[row] = None
@@ -145,7 +144,9 @@ def _parts(array: pa.Array | pa.ChunkedArray, start: int, streams: Sequence[str 
     return parts
 
 
-def collect(parts: Sequence[tuple[int, tuple[Any, Any]]], unreadable: dict[int, EncodingError]) -> tuple[pa.Table, pa.Table]:
+def collect(
+    parts: Sequence[tuple[int, tuple[Any, Any]]], unreadable: dict[int, EncodingError]
+) -> tuple[pa.Table, pa.Table]:
     """The tables of matches and errors, from what the core says of each part; rows are counted over the whole batch."""
     matches = [_shift(found, start, MATCHES_SCHEMA) for start, (found, _) in parts]
     errors = [_shift(failed, start, ERRORS_SCHEMA) for start, (_, failed) in parts]

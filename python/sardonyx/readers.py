@@ -79,7 +79,9 @@ def read_csv(path: Path, defaults: Defaults | None, _id_prefix: str) -> Iterator
         table = pyarrow.csv.read_csv(
             pa.py_buffer(text.encode()),
             # One thread, because only then rows with a wrong number of values are numbered.
-            read_options=pyarrow.csv.ReadOptions(use_threads=False, block_size=max(1 << 20, min(len(text) * 4, 1 << 30))),
+            read_options=pyarrow.csv.ReadOptions(
+                use_threads=False, block_size=max(1 << 20, min(len(text) * 4, 1 << 30))
+            ),
             parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True, invalid_row_handler=refuse),
             convert_options=pyarrow.csv.ConvertOptions(
                 column_types=dict.fromkeys(header, pa.string()),

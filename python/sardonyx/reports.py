@@ -11,14 +11,13 @@ from sardonyx.model import DeadLetter, MatchedNode, Notification
 
 __all__ = ["ERRORS_SCHEMA", "MATCHES_SCHEMA", "MatchReport", "MatchResult", "PublishReport", "RegisterReport"]
 
-MATCHES_SCHEMA = pa.schema(
-    [("document", pa.uint32()), ("subscription_id", pa.dictionary(pa.uint32(), pa.string()))]
-)
+MATCHES_SCHEMA = pa.schema([("document", pa.uint32()), ("subscription_id", pa.dictionary(pa.uint32(), pa.string()))])
 """Columns of `MatchReport.matches`."""
 
 ERRORS_SCHEMA = pa.schema(
     [
         ("document", pa.uint32()),
+        ("subscription_id", pa.string()),
         ("kind", pa.string()),
         ("message", pa.string()),
         ("line", pa.uint64()),
@@ -58,9 +57,13 @@ class MatchReport:
     """What `match_batch` found; the tables are Arrow, so they go on to Parquet, pandas or Spark without copies."""
 
     matches: pa.Table
-    """One row a match: `document` (row of the input, from 0), `subscription_id`; ordered by document."""
+    """One row a match: `document` (row of the input, from 0) and `subscription_id`; ordered by document only."""
     errors: pa.Table
-    """One row a document that could not be processed: `document`, `kind`, `message`, `line`, `column`, `offset`."""
+    """One row a document that could not be processed, and one a subscription that could not be evaluated on a document.
+
+    Columns: `document`, `subscription_id` (null where the whole document failed), `kind`, `message`, `line`, `column`,
+    `offset`.
+    """
     documents: int
     """Documents given."""
     payload_bytes: int
@@ -71,12 +74,14 @@ class MatchReport:
     """Threads that it could use."""
 
     def ids(self) -> list[list[str]]:
-        """For each document the ids of the subscriptions that it satisfies."""
+        """For each document the ids of the subscriptions that it satisfies, sorted."""
         found: list[list[str]] = [[] for _ in range(self.documents)]
         for batch in self.matches.to_batches():
             rows, names = batch.columns
             for row, name in zip(rows.to_pylist(), names.to_pylist(), strict=True):
                 found[row].append(name)
+        for names in found:
+            names.sort()
         return found
 
     def dead_letters(self, document_ids: Sequence[str] | None = None) -> list[DeadLetter]:

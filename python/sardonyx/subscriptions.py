@@ -10,8 +10,8 @@
 | a folder | all such files below it, in the order of their paths; ids of `.txt` files become `NAME:LINE` |
 | anything else | a saved index (`Broker.save`, `sardonyx index build`) |
 
-Fields are `id`, `query` and optionally `language`, `namespaces`, `stream`, `ignore_namespaces`. Text files may be gzipped
-(`.txt.gz`). A later subscription replaces an earlier one of the same id.
+Fields are `id`, `query` and optionally `language`, `namespaces`, `stream`, `ignore_namespaces`. Text files may be
+gzipped (`.txt.gz`). A later subscription replaces an earlier one of the same id.
 """
 
 from __future__ import annotations
@@ -51,7 +51,9 @@ def read(path: str | os.PathLike[str], defaults: Defaults | None = None) -> Iter
     if not path.is_dir():
         reader = reader_for(path)
         if reader is None:
-            raise SubscriptionFileError(f"{path}: no reader for this suffix; known are {', '.join(READERS)} and folders")
+            raise SubscriptionFileError(
+                f"{path}: no reader for this suffix; known are {', '.join(READERS)} and folders"
+            )
         yield from reader(path, defaults, "")
         return
     files = sorted(file for file in path.rglob("*") if file.is_file() and reader_for(file) is not None)
@@ -72,8 +74,8 @@ def open_broker(
 ) -> tuple[Broker, RegisterReport]:
     """A broker with the subscriptions of one or several files, folders or a saved index, and what was refused.
 
-    Of several paths at most one may be a saved index; its subscriptions come first. Raises `SubscriptionFileError`,
-    `IndexFormatError` and `OSError`.
+    Of several paths at most one may be a saved index; its subscriptions come first. Raises `SubscriptionFileError`
+    and `IndexFormatError`.
 
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:

@@ -1,8 +1,8 @@
 """Subscriptions as Arrow tables: the shape in which a population reaches the core.
 
 Columns: `subscription_id` and `query` (strings, never null), `namespaces` (string: a JSON object, or null),
-`ignore_namespaces` (bool) and `stream` (string or null). Every way of registering many subscriptions ends here, so a bad row
-is refused in one place.
+`ignore_namespaces` (bool) and `stream` (string or null). Every way of registering many subscriptions ends here, so a
+bad row is refused in one place.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sardonyx.errors import InvalidFieldError, SubscriptionError, UnsupportedError
+from sardonyx.errors import InvalidFieldError, SardonyxError, SubscriptionError, UnsupportedError
 from sardonyx.model import DeadLetter, Subscription
 
 __all__ = ["SCHEMA", "Defaults", "SubscriptionBatch", "from_records", "from_table", "subscription_of"]
@@ -99,7 +99,10 @@ def _name(value: object) -> Any:
 
 
 def check(subscription: Subscription) -> Subscription:
-    """The subscription again if its fields have the right types and its language is available; the core checks the query."""
+    """The subscription again if its fields have the right types and its language is available.
+
+    The query itself is checked by the core.
+    """
     name = subscription.id if isinstance(subscription.id, str) else None
 
     def refuse(message: str) -> InvalidFieldError:
@@ -139,9 +142,7 @@ def _is_unicode(text: str) -> bool:
     return True
 
 
-def from_records(
-    records: Iterable[tuple[object, str | None]], defaults: Defaults | None = None
-) -> SubscriptionBatch:
+def from_records(records: Iterable[tuple[object, str | None]], defaults: Defaults | None = None) -> SubscriptionBatch:
     """A batch of subscriptions, mappings or tuples, each with the place it came from (or None)."""
     accepted: list[Subscription] = []
     places: list[str | None] = []
@@ -175,7 +176,7 @@ def _json(namespaces: Mapping[str, str] | None) -> str | None:
 
 
 def apply_defaults(table: pa.Table, defaults: Defaults | None) -> pa.Table:
-    """The table with the defaults filled in where a row says nothing (false counts as nothing for `ignore_namespaces`)."""
+    """The table with the defaults filled in where a row says nothing; a false `ignore_namespaces` says nothing."""
     if defaults is None or defaults == Defaults():
         return table
     columns = {name: table.column(name) for name in table.column_names}
@@ -260,7 +261,9 @@ def _text(table: pa.Table, name: str) -> pa.ChunkedArray:
     try:
         return column.cast(pa.string())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise InvalidFieldError(f"column {name!r} has type {column.type} and can not be read as text: {error}") from None
+        raise InvalidFieldError(
+            f"column {name!r} has type {column.type} and can not be read as text: {error}"
+        ) from None
 
 
 def _flags(table: pa.Table) -> pa.ChunkedArray:
@@ -286,7 +289,7 @@ def _prefix_maps(table: pa.Table) -> pa.ChunkedArray:
     return pc.if_else(pc.equal(text, ""), None, text)
 
 
-def rejection(batch: SubscriptionBatch, row: int, error: SubscriptionError) -> DeadLetter:
+def rejection(batch: SubscriptionBatch, row: int, error: SardonyxError) -> DeadLetter:
     """The dead letter for a row of a batch that the core refused."""
     letter = DeadLetter.of(error)
     return letter if batch.locate is None else replace(letter, source=batch.locate(row))

@@ -26,10 +26,11 @@ class Commands(click.Group):
 
     def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
         """Run a command line; in standalone mode leave the process with one of the codes."""
+        call: Any = super().main  # its overloads do not see what is passed on
         if not standalone_mode:
-            return super().main(*args, standalone_mode=False, **extra)
+            return call(*args, standalone_mode=False, **extra)
         try:
-            code = super().main(*args, standalone_mode=False, **extra)
+            code = call(*args, standalone_mode=False, **extra)
         except click.ClickException as error:
             error.show()
             code = codes.FAILED

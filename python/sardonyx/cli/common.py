@@ -122,7 +122,13 @@ def console(stderr: bool = False) -> Console:
 def progress(what: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
     """A progress bar on stderr, only on a terminal; gives a function that takes how many are done."""
     out = console(stderr=True)
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
     with Progress(*columns, console=out, transient=True, disable=not out.is_terminal) as bar:
         task = bar.add_task(what, total=total)
         yield lambda done: bar.update(task, completed=done)
@@ -161,13 +167,11 @@ def read_document(name: str, stream: str | None, limits: Limits) -> Document | D
     most = limits.document_bytes + 1
     try:
         if name == "-":
-            payload = click.get_binary_stream("stdin").read(most)
-        else:
-            with open(name, "rb") as file:
-                payload = file.read(most)
+            return Document(name, sys.stdin.buffer.read(most), stream)
+        with open(name, "rb") as file:
+            return Document(name, file.read(most), stream)
     except OSError as error:
         return DeadLetter.of(MissingPayloadError(str(error), document_id=name))
-    return Document(name, payload, stream)
 
 
 def refusals(title: str, letters: Iterable[DeadLetter]) -> Table:
@@ -180,9 +184,14 @@ def refusals(title: str, letters: Iterable[DeadLetter]) -> Table:
         if letter.line is not None or letter.column is not None:
             position = ":".join(str(number) for number in (letter.line, letter.column) if number is not None)
             place = f"{place} at {position}" if place else position
-        what = letter.document_id if letter.document_id is not None else letter.subscription_id
-        table.add_row(*(Text(printable(cell)) for cell in (what or "", place, letter.kind, letter.message)))
+        what = " on ".join(name for name in (letter.subscription_id, letter.document_id) if name is not None)
+        table.add_row(*(Text(printable(cell)) for cell in (what, place, letter.kind, letter.message)))
     return table
+
+
+def counted(number: int, word: str) -> str:
+    """A number with its word in the right form: `1 dead letter`, `1,200 documents`."""
+    return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"
 
 
 def printable(text: str) -> str:

@@ -85,7 +85,9 @@ def _name(document_id: str) -> str:
 
 def _show_notifications(out: Console, data: Path, rows: list[dict[str, str]]) -> None:
     counts = Counter(row["subscription_id"] for row in rows)
-    examples = {row["subscription_id"]: _name(row["document_id"]) for row in sorted(rows, key=lambda r: r["document_id"])}
+    examples = {
+        row["subscription_id"]: _name(row["document_id"]) for row in sorted(rows, key=lambda r: r["document_id"])
+    }
     table = Table(border_style="dim", header_style="bold")
     table.add_column("subscription", style="green", no_wrap=True)
     table.add_column("alerts", justify="right")
@@ -107,7 +109,10 @@ def _next_steps(out: Console, data: Path, results: Path | None) -> None:
     steps = [
         ("the same without Spark", f"sardonyx match -s {data / 'subscriptions.yaml'} {data / 'alerts'}"),
         ("as JSON lines", f"sardonyx match --json -s {data / 'subscriptions.yaml'} {data / 'alerts'}"),
-        ("any other pair", f"sardonyx explain -s {data / 'subscriptions.yaml'} --id taurus {data / 'alerts' / _EXPLAINED[1]}"),
+        (
+            "any other pair",
+            f"sardonyx explain -s {data / 'subscriptions.yaml'} --id taurus {data / 'alerts' / _EXPLAINED[1]}",
+        ),
         ("your own pipeline", "sardonyx run --help"),
     ]
     if results is not None:

@@ -33,8 +33,8 @@ def explain(
 ) -> None:
     """Show why DOCUMENT (a file, or - for standard input) does or does not satisfy a subscription.
 
-    Every part of the query is marked as held or not, with the nodes that it selected, and with the way by which the index
-    found the subscription. The exit code is 0 if it matches and 1 if it does not.
+    Every part of the query is marked as held or not, with the nodes that it selected, and with the way by which the
+    index found the subscription. The exit code is 0 if it matches and 1 if it does not.
 
     \b
     Examples:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import click
@@ -22,8 +22,17 @@ _BATCH_DOCUMENTS = 256
 _BATCH_BYTES = 32 * 1024 * 1024
 _SHOWN_IDS = 20
 
-Outcome = tuple[str, DeadLetter | list[MatchResult]]
-"""A document's name, with its dead letter or what it satisfies."""
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one document."""
+
+    name: str
+    """The document, as given."""
+    found: list[MatchResult]
+    """What it satisfies."""
+    letters: list[DeadLetter]
+    """Why it, or a subscription on it, could not be processed."""
 
 
 @click.command()
@@ -51,13 +60,14 @@ def match(
 ) -> None:
     """Say which subscriptions each DOCUMENT satisfies.
 
-    DOCUMENT is a file, a folder (all its files, hidden ones left out), a pattern, or - for standard input. Documents that
-    can not be processed and subscriptions that can not be registered are reported, and the others still work.
+    DOCUMENT is a file, a folder (all its files, hidden ones left out), a pattern, or - for standard input. Documents
+    that can not be processed and subscriptions that can not be registered are reported, and the others still work.
 
     \b
     With --json each line is one of
       {"document": "a.xml", "subscription": "7"}            a notification (with --nodes also "nodes")
       {"document": "a.xml", "error": {"kind": ..., "message": ..., "line": ..., "column": ...}}
+                  a dead letter; with "subscription" where only that query failed on the document
       {"subscription": "7", "error": {"kind": ..., "message": ..., "line": ..., "column": ..., "source": ...}}
 
     \b
@@ -77,11 +87,8 @@ def match(
         with common.progress("documents", len(names)) as advance:
             for outcomes in _outcomes(population.broker, settings, names, stream, nodes):
                 output.add(outcomes)
-                for _name, outcome in outcomes:
-                    if isinstance(outcome, DeadLetter):
-                        letters += 1
-                    else:
-                        found += len(outcome)
+                found += sum(len(outcome.found) for outcome in outcomes)
+                letters += sum(len(outcome.letters) for outcome in outcomes)
                 done += len(outcomes)
                 advance(done)
         output.end(done, len(population.broker))
@@ -91,11 +98,11 @@ def match(
 def _outcomes(
     broker: Broker, settings: BrokerSettings, names: list[str], stream: str | None, nodes: bool
 ) -> Iterator[list[Outcome]]:
-    batch: list[tuple[str, Document | DeadLetter]] = []
+    batch: list[Document | DeadLetter] = []
     size = 0
     for name in names:
         document = common.read_document(name, stream, settings.limits)
-        batch.append((name, document))
+        batch.append(document)
         size += len(document.payload) if isinstance(document, Document) else 0
         if len(batch) >= _BATCH_DOCUMENTS or size >= _BATCH_BYTES:
             yield _match(broker, batch, nodes)
@@ -104,30 +111,27 @@ def _outcomes(
         yield _match(broker, batch, nodes)
 
 
-def _match(broker: Broker, batch: list[tuple[str, Document | DeadLetter]], nodes: bool) -> list[Outcome]:
-    outcomes: dict[int, DeadLetter | list[MatchResult]] = {}
-    readable: list[tuple[int, Document]] = []
-    for row, (_name, document) in enumerate(batch):
-        if isinstance(document, DeadLetter):
-            outcomes[row] = document
-        else:
-            readable.append((row, document))
+def _match(broker: Broker, batch: list[Document | DeadLetter], nodes: bool) -> list[Outcome]:
+    outcomes = [
+        Outcome(document.document_id or "", [], [document] if isinstance(document, DeadLetter) else [])
+        for document in batch
+    ]
+    readable = [(row, document) for row, document in enumerate(batch) if isinstance(document, Document)]
     if nodes:
         for row, document in readable:
             try:
-                outcomes[row] = broker.match(document, nodes=True)
+                outcomes[row].found.extend(broker.match(document, nodes=True))
             except (DocumentError, EvaluationError) as error:
                 error.document_id = document.document_id
-                outcomes[row] = DeadLetter.of(error)
-    else:
-        report = broker.match_batch([document for _row, document in readable])
-        for (row, _document), found in zip(readable, report.ids(), strict=True):
-            outcomes[row] = [MatchResult(who, ()) for who in found]
-        numbers = report.errors["document"].to_pylist()
-        letters = report.dead_letters([document.document_id for _row, document in readable])
-        for number, letter in zip(numbers, letters, strict=True):
-            outcomes[readable[number][0]] = letter
-    return [(name, outcomes[row]) for row, (name, _document) in enumerate(batch)]
+                outcomes[row].letters.append(DeadLetter.of(error))
+        return outcomes
+    report = broker.match_batch([document for _row, document in readable])
+    for (row, _document), found in zip(readable, report.ids(), strict=True):
+        outcomes[row].found.extend(MatchResult(who, ()) for who in found)
+    letters = report.dead_letters([document.document_id for _row, document in readable])
+    for number, letter in zip(report.errors["document"].to_pylist(), letters, strict=True):
+        outcomes[readable[number][0]].letters.append(letter)
+    return outcomes
 
 
 class _Lines:
@@ -142,12 +146,14 @@ class _Lines:
 
     def add(self, outcomes: list[Outcome]) -> None:
         lines = []
-        for name, outcome in outcomes:
-            document = json.dumps(name)
-            if isinstance(outcome, DeadLetter):
-                lines.append(f'{{"document": {document}, "error": {json.dumps(outcome.error())}}}')
-                continue
-            for result in outcome:
+        for outcome in outcomes:
+            document = json.dumps(outcome.name)
+            for letter in outcome.letters:
+                who = ""
+                if letter.subscription_id is not None:
+                    who = f', "subscription": {json.dumps(letter.subscription_id)}'
+                lines.append(f'{{"document": {document}{who}, "error": {json.dumps(letter.error())}}}')
+            for result in outcome.found:
                 nodes = ""
                 if self._nodes:
                     nodes = f', "nodes": {json.dumps([asdict(node) for node in result.nodes])}'
@@ -181,18 +187,16 @@ class _Tables:
             common.console(stderr=True).print(common.refusals("Refused subscriptions", letters))
 
     def add(self, outcomes: list[Outcome]) -> None:
-        for name, outcome in outcomes:
-            if isinstance(outcome, DeadLetter):
-                self._letters.append(outcome)
-                continue
-            self._found += len(outcome)
-            shown = Text(common.printable(name))
+        for outcome in outcomes:
+            self._letters += outcome.letters
+            self._found += len(outcome.found)
+            shown = Text(common.printable(outcome.name))
             if self._nodes:
-                for result in outcome:
+                for result in outcome.found:
                     self._add_nodes(shown, result)
-            elif outcome:
-                ids = ", ".join(common.printable(result.subscription_id) for result in outcome[:_SHOWN_IDS])
-                more = len(outcome) - _SHOWN_IDS
+            elif outcome.found:
+                ids = ", ".join(common.printable(result.subscription_id) for result in outcome.found[:_SHOWN_IDS])
+                more = len(outcome.found) - _SHOWN_IDS
                 self._table.add_row(shown, Text(ids + (f" and {more} more (--json lists all)" if more > 0 else "")))
 
     def _add_nodes(self, shown: Text, result: MatchResult) -> None:
@@ -209,7 +213,10 @@ class _Tables:
             out.print(self._table)
         if self._letters:
             common.console(stderr=True).print(common.refusals("Dead letters", self._letters))
-        out.print(
-            f"{documents} documents, {subscriptions} subscriptions: {self._found} notifications, "
-            f"{len(self._letters)} dead letters, {self._refused} refused subscriptions"
-        )
+        counts = [
+            common.counted(self._found, "notification"),
+            common.counted(len(self._letters), "dead letter"),
+            common.counted(self._refused, "refused subscription"),
+        ]
+        given = f"{common.counted(documents, 'document')}, {common.counted(subscriptions, 'subscription')}"
+        out.print(f"{given}: {', '.join(counts)}")

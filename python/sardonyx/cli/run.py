@@ -28,25 +28,43 @@ def load_spark() -> Any:
 
         from sardonyx import spark
     except ModuleNotFoundError as error:
-        raise MissingExtraError(f"this needs {error.name}, which is not installed: pip install 'sardonyx[spark]'") from None
+        raise MissingExtraError(
+            f"this needs {error.name}, which is not installed: pip install 'sardonyx[spark]'"
+        ) from None
     return spark
 
 
 @click.command()
-@click.option("--config", "config_file", type=click.Path(exists=True, dir_okay=False, path_type=Path),
-              help="A pipeline as YAML; options given beside it outrank it.")  # fmt: skip
+@click.option(
+    "--config",
+    "config_file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A pipeline as YAML; options given beside it outrank it.",
+)
 @click.option("--source", metavar="PATH", help="Documents: a file, a folder or a pattern.")
-@click.option("--source-kind", type=click.Choice(["files", "records", "parquet", "jsonl"]),
-              help="How to read them.  [default: files]")  # fmt: skip
+@click.option(
+    "--source-kind",
+    type=click.Choice(["files", "records", "parquet", "jsonl"]),
+    help="How to read them.  [default: files]",
+)
 @click.option("--record", metavar="NAME", help="Name of the element that is one document, for --source-kind records.")
 @click.option("-s", "--subscriptions", metavar="PATH", help="A subscriptions file or folder, or a saved index.")
 @click.option("--sink", metavar="PATH", help="Folder for the results.  [default: print them]")
-@click.option("--sink-kind", type=click.Choice(["parquet", "jsonl", "console"]),
-              help="How to write them.  [default: parquet with --sink, else console]")  # fmt: skip
-@click.option("--checkpoint", metavar="PATH",
-              help="Folder of the stream's progress. Without one the pipeline runs once over what is there.")  # fmt: skip
-@click.option("--trigger", metavar="WHEN",
-              help="For streams: once, available_now, or seconds between batches.  [default: available_now]")  # fmt: skip
+@click.option(
+    "--sink-kind",
+    type=click.Choice(["parquet", "jsonl", "console"]),
+    help="How to write them.  [default: parquet with --sink, else console]",
+)
+@click.option(
+    "--checkpoint",
+    metavar="PATH",
+    help="Folder of the stream's progress. Without one the pipeline runs once over what is there.",
+)
+@click.option(
+    "--trigger",
+    metavar="WHEN",
+    help="For streams: once, available_now, or seconds between batches.  [default: available_now]",
+)
 @click.option("--cores", type=click.IntRange(1), help="Tasks at once, in a local session.  [default: 2]")
 @click.option("--json", "as_json", is_flag=True, help="Progress and summary as JSON lines on standard output.")
 @click.pass_context
@@ -66,8 +84,8 @@ def run(
 ) -> None:
     """Run the Spark pipeline: documents from a source, against subscriptions, to a sink.
 
-    With a checkpoint it is a stream: it goes on where it stopped, takes up changed subscriptions between batches, and after a
-    crash neither loses nor doubles a notification. Needs the extra: pip install 'sardonyx[spark]'.
+    With a checkpoint it is a stream: it goes on where it stopped, takes up changed subscriptions between batches, and
+    after a crash neither loses nor doubles a notification. Needs the extra: pip install 'sardonyx[spark]'.
 
     \b
     Examples:
@@ -195,10 +213,12 @@ def progress_table(progress: Progress) -> Table:
 
 def described(summary: Summary, config: PipelineConfig) -> str:
     """What a run did, in a few lines."""
+    counted = common.counted
     where = f" in {config.sink.path}" if config.sink.path else ""
     return (
-        f"{summary.documents:,} documents in {summary.batches:,} batches and {summary.duration_s:.1f} s: "
-        f"{summary.matched_documents:,} matched, {summary.unmatched_documents:,} did not\n"
-        f"{summary.notifications:,} notifications, {summary.dead_letters:,} dead letters, "
-        f"{summary.refused_subscriptions:,} refused subscriptions{where}"
+        f"{counted(summary.documents, 'document')} in {summary.batches:,} batch{'' if summary.batches == 1 else 'es'} "
+        f"and {summary.duration_s:.1f} s: {summary.matched_documents:,} matched, "
+        f"{summary.unmatched_documents:,} did not\n"
+        f"{counted(summary.notifications, 'notification')}, {counted(summary.dead_letters, 'dead letter')}, "
+        f"{counted(summary.refused_subscriptions, 'refused subscription')}{where}"
     )

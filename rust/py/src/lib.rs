@@ -10,6 +10,7 @@ mod index;
 mod matches;
 mod notifications;
 mod settings;
+mod splitter;
 
 use pyo3::prelude::*;
 
@@ -18,6 +19,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<document::Document>()?;
     module.add_class::<index::Index>()?;
+    module.add_class::<splitter::Splitter>()?;
     module.add_function(wrap_pyfunction!(index::check, module)?)?;
     module.add_function(wrap_pyfunction!(notifications::notification_ids, module)?)?;
     Ok(())

@@ -3,9 +3,10 @@
 //! Entries outlive a document: a stream of messages uses few names, and a name stays valid. What depends on the
 //! document (the number of the resolved name) carries the parse number and the namespace scope it was made for.
 
-use std::hash::BuildHasher;
+use std::hash::{BuildHasher, Hasher};
+use std::sync::Arc;
 
-use foldhash::fast::FixedState;
+use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
 use super::chars::qname_colon;
@@ -35,8 +36,9 @@ const UNRESOLVED: Resolved = Resolved { parse: 0, scope: 0, name: 0 };
 struct Entry {
     start: u32,
     end: u32,
-    /// Length of the prefix; `u32::MAX` without prefix.
-    colon: u32,
+    /// Prefix, empty if none, and local part, shared with the documents.
+    prefix: Arc<str>,
+    local: Arc<str>,
     role: Role,
     /// The last element that had this name as an attribute.
     seen: u64,
@@ -50,8 +52,17 @@ pub(super) struct NameCache {
     text: String,
     entries: Vec<Entry>,
     table: HashTable<u32>,
-    hasher: FixedState,
+    /// Seeded at random, so that names cannot be chosen to collide; nothing depends on the order of the table.
+    hasher: RandomState,
     parse: u32,
+}
+
+/// The hash of a name alone, without the mark that a text in a tuple gets.
+#[inline]
+fn hash_of(state: &RandomState, name: &str) -> u64 {
+    let mut hasher = state.build_hasher();
+    hasher.write(name.as_bytes());
+    hasher.finish()
 }
 
 /// Names kept beyond one document, in bytes; above it the cache starts afresh.
@@ -72,7 +83,7 @@ impl NameCache {
     /// The entry of a qualified name; `None` if the text is not one.
     #[inline]
     pub(super) fn entry(&mut self, name: &str) -> Option<u32> {
-        let hash = self.hasher.hash_one(name);
+        let hash = hash_of(&self.hasher, name);
         if let Some(at) = self.table.find(hash, |at| self.text(*at) == name) {
             return Some(*at);
         }
@@ -93,7 +104,8 @@ impl NameCache {
         self.entries.push(Entry {
             start,
             end: self.text.len() as u32,
-            colon: colon.map_or(u32::MAX, |at| at as u32),
+            prefix: name[..colon.unwrap_or(0)].into(),
+            local: name[colon.map_or(0, |at| at + 1)..].into(),
             role,
             seen: 0,
             element: UNRESOLVED,
@@ -102,7 +114,7 @@ impl NameCache {
         let (hasher, text, entries) = (&self.hasher, &self.text, &self.entries);
         self.table.insert_unique(hash, at, |at| {
             let entry = &entries[*at as usize];
-            hasher.hash_one(&text[entry.start as usize..entry.end as usize])
+            hash_of(hasher, &text[entry.start as usize..entry.end as usize])
         });
         Some(at)
     }
@@ -115,17 +127,14 @@ impl NameCache {
     }
 
     /// Prefix (empty if none) and local part.
-    pub(super) fn parts(&self, at: u32) -> (&str, &str) {
-        let text = self.text(at);
-        match self.entries[at as usize].colon {
-            u32::MAX => ("", text),
-            colon => (&text[..colon as usize], &text[colon as usize + 1..]),
-        }
+    pub(super) fn parts(&self, at: u32) -> (&Arc<str>, &Arc<str>) {
+        let entry = &self.entries[at as usize];
+        (&entry.prefix, &entry.local)
     }
 
     /// Whether the name has a prefix.
     pub(super) fn has_prefix(&self, at: u32) -> bool {
-        self.entries[at as usize].colon != u32::MAX
+        !self.entries[at as usize].prefix.is_empty()
     }
 
     /// What the name means as an attribute.

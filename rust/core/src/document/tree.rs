@@ -5,8 +5,9 @@
 //! second string, since they are not part of any element's string-value).
 
 use std::hash::BuildHasher;
+use std::sync::Arc;
 
-use foldhash::fast::FixedState;
+use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
 /// A node's pre-order number; the document node is 0.
@@ -59,11 +60,11 @@ pub struct Node {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Name {
     /// Prefix as written, empty if none.
-    pub prefix: Box<str>,
+    pub prefix: Arc<str>,
     /// Local part.
-    pub local: Box<str>,
+    pub local: Arc<str>,
     /// Namespace URI, empty if in no namespace.
-    pub uri: Box<str>,
+    pub uri: Arc<str>,
 }
 
 impl Name {
@@ -81,7 +82,7 @@ pub struct Scope {
     /// Declared prefix, empty for the default namespace.
     pub prefix: Box<str>,
     /// Declared URI, empty when the default namespace is switched off.
-    pub uri: Box<str>,
+    pub uri: Arc<str>,
 }
 
 /// The scope that holds only the predeclared `xml` prefix.
@@ -205,8 +206,13 @@ pub struct TreeBuilder {
     document: Document,
     open: Vec<NodeId>,
     name_ids: HashTable<u32>,
+    /// Seeded at random, so that names cannot be chosen to collide; nothing depends on the order of the table.
+    hasher: RandomState,
     text_open: bool,
 }
+
+/// Distinct names that most documents stay below.
+const NAMES_EXPECTED: usize = 56;
 
 impl Default for TreeBuilder {
     fn default() -> Self {
@@ -218,7 +224,9 @@ impl TreeBuilder {
     /// A builder for an input of about `input_bytes` bytes.
     pub fn new(input_bytes: usize) -> Self {
         let empty = Name { prefix: "".into(), local: "".into(), uri: "".into() };
-        let mut nodes = Vec::with_capacity(input_bytes / 24 + 8);
+        let mut names = Vec::with_capacity(NAMES_EXPECTED);
+        names.push(empty);
+        let mut nodes = Vec::with_capacity((input_bytes / 8).min(1 << 16) + 8);
         nodes.push(Node {
             parent: 0,
             last: 0,
@@ -234,20 +242,46 @@ impl TreeBuilder {
         TreeBuilder {
             document: Document {
                 nodes,
-                names: vec![empty],
+                names,
                 scopes: vec![Scope { parent: u32::MAX, prefix: "xml".into(), uri: XML_URI.into() }],
                 text: String::with_capacity(input_bytes / 2),
                 values: String::with_capacity(input_bytes / 4),
             },
             open: vec![0],
-            name_ids: HashTable::new(),
+            name_ids: HashTable::with_capacity(NAMES_EXPECTED),
+            hasher: RandomState::default(),
             text_open: false,
         }
     }
 
     /// The number of a name, adding it if new; a name that is there already costs no allocation.
     pub fn intern(&mut self, prefix: &str, local: &str, uri: &str) -> u32 {
-        let hasher = FixedState::default();
+        self.add_name(prefix, local, uri, || Name { prefix: prefix.into(), local: local.into(), uri: uri.into() })
+    }
+
+    /// The number of a name in no namespace and without prefix, adding it if new; nothing is copied.
+    pub(super) fn intern_plain(&mut self, local: &Arc<str>) -> u32 {
+        let empty = Arc::clone(&self.document.names[0].local);
+        self.add_name("", local, "", || Name { prefix: empty.clone(), local: local.clone(), uri: empty.clone() })
+    }
+
+    /// The number of a name whose prefix is looked up in a scope, adding it if new; nothing is copied. `None` if the
+    /// prefix is unbound.
+    pub(super) fn intern_in(&mut self, scope: u32, prefix: &Arc<str>, local: &Arc<str>) -> Option<u32> {
+        let uri = match self.bound(scope, prefix) {
+            Some(uri) if !uri.is_empty() => Arc::clone(uri),
+            _ if prefix.is_empty() => return Some(self.intern_plain(local)),
+            _ => return None,
+        };
+        Some(self.add_name(prefix, local, &uri, || Name {
+            prefix: prefix.clone(),
+            local: local.clone(),
+            uri: uri.clone(),
+        }))
+    }
+
+    fn add_name(&mut self, prefix: &str, local: &str, uri: &str, name: impl FnOnce() -> Name) -> u32 {
+        let hasher = &self.hasher;
         let hash = hasher.hash_one((prefix, local, uri));
         let names = &mut self.document.names;
         let same = |id: &u32| {
@@ -258,7 +292,7 @@ impl TreeBuilder {
             return *id;
         }
         let id = names.len() as u32;
-        names.push(Name { prefix: prefix.into(), local: local.into(), uri: uri.into() });
+        names.push(name());
         self.name_ids.insert_unique(hash, id, |id| {
             let name = &names[*id as usize];
             hasher.hash_one((&*name.prefix, &*name.local, &*name.uri))
@@ -284,14 +318,22 @@ impl TreeBuilder {
 
     /// The URI bound to a prefix in a scope; `None` if unbound (an undeclared default namespace is `Some("")`).
     pub fn resolve(&self, scope: u32, prefix: &str) -> Option<&str> {
+        match self.bound(scope, prefix) {
+            Some(uri) if !uri.is_empty() => Some(uri),
+            _ if prefix.is_empty() => Some(""),
+            _ => None,
+        }
+    }
+
+    fn bound(&self, scope: u32, prefix: &str) -> Option<&Arc<str>> {
         let mut at = scope;
         while let Some(found) = self.document.scopes.get(at as usize) {
             if &*found.prefix == prefix {
-                return if found.uri.is_empty() && !prefix.is_empty() { None } else { Some(&found.uri) };
+                return Some(&found.uri);
             }
             at = found.parent;
         }
-        if prefix.is_empty() { Some("") } else { None }
+        None
     }
 
     /// Depth of the innermost open node (the document node: 0).

@@ -11,7 +11,7 @@ use hashbrown::HashMap;
 
 pub(super) use subset::parse;
 
-type Map<V> = HashMap<Box<str>, V, foldhash::fast::FixedState>;
+type Map<V> = HashMap<Box<str>, V, foldhash::fast::RandomState>;
 
 /// A general entity.
 #[derive(Debug)]

@@ -145,7 +145,7 @@ impl Subset<'_> {
             let offset = cursor.offset();
             let inside = cursor.until("?>", "the processing instruction")?;
             split_instruction(inside).map(|_| ()).map_err(|message| DocumentError::malformed(offset, message))
-        } else if cursor.take("<![") {
+        } else if cursor.rest().starts_with("<![") {
             Err(cursor.error("a conditional section found, which only an external subset may have"))
         } else {
             Err(cursor.error("a declaration (ELEMENT, ATTLIST, ENTITY, NOTATION), comment or instruction expected"))

@@ -1,0 +1,1 @@
+"""Tests that the documentation is true."""

@@ -1,0 +1,314 @@
+"""The broker: every way of registering and matching, and what each does with what is bad."""
+
+import threading
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from sardonyx import Broker, BrokerSettings, Document, Subscription
+from sardonyx.errors import (
+    EncodingError,
+    IndexFormatError,
+    InvalidFieldError,
+    NotWellFormedError,
+    QuerySyntaxError,
+    UnknownSubscriptionError,
+    UnsupportedError,
+)
+from sardonyx.model import notification_id
+
+
+@pytest.fixture
+def broker() -> Broker:
+    made = Broker()
+    report = made.register_many([("a", "/a"), ("b", "//b"), ("s", "/a", "xpath", None, "news")])
+    assert (report.registered, report.rejected) == (3, ())
+    return made
+
+
+def test_register_replaces_and_unregister_removes(broker: Broker) -> None:
+    before = broker.generation
+    broker.register("a", "/z")
+    assert (len(broker), broker.match("<a/>")) == (3, [])
+    assert broker.match("<z/>") == ["a"]
+    assert broker.unregister(["a", "nobody"]) == ["nobody"]
+    assert broker.unregister("b") == []
+    assert broker.generation > before
+    assert ("a" in broker, "s" in broker, 7 in broker) == (False, True, False)
+    broker.compact()
+    assert broker.ids() == ["s"]
+
+
+def test_register_raises_what_is_wrong(broker: Broker) -> None:
+    with pytest.raises(QuerySyntaxError) as caught:
+        broker.register("x", "/a[")
+    assert caught.value.subscription_id == "x"
+    with pytest.raises(UnsupportedError, match="'xquery' is not available yet"):
+        broker.register("x", "for $a in //a return $a", language="xquery")
+    with pytest.raises(InvalidFieldError, match="id is 7"):
+        broker.register(Subscription(7, "/a"))  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="query is missing"):
+        broker.register("x")
+    with pytest.raises(TypeError, match="part of the subscription"):
+        broker.register(Subscription("x", "/a"), "/b")
+    assert len(broker) == 3
+
+
+BAD_AND_GOOD = [
+    ("1", "/a"),
+    ("2", "/a["),
+    ("3", "let $x := 1 return $x", "xquery"),
+    ("4", None),
+    (None, "/a"),
+    ("6", "//b"),
+]
+
+
+def as_mappings() -> list[dict[str, Any]]:
+    return [dict(zip(("id", "query", "language"), row, strict=False)) for row in BAD_AND_GOOD]
+
+
+def as_table(key: str = "id") -> pa.Table:
+    return pa.table(
+        {
+            key: [row[0] for row in BAD_AND_GOOD],
+            "query": [row[1] for row in BAD_AND_GOOD],
+            "language": [row[2] if len(row) > 2 else None for row in BAD_AND_GOOD],
+        }
+    )
+
+
+class OnlyStream:
+    """Something that is known by its Arrow interface alone."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self._table = table
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._table.__arrow_c_stream__(requested_schema)
+
+
+WAYS = {
+    "tuples": lambda: iter(BAD_AND_GOOD),
+    "mappings": as_mappings,
+    "table": as_table,
+    "table with subscription_id": lambda: as_table("subscription_id"),
+    "record batch": lambda: as_table().to_batches()[0],
+    "reader": lambda: as_table().to_reader(),
+    "anything with a stream": lambda: OnlyStream(as_table()),
+}
+
+
+@pytest.mark.parametrize("rows", [1, 2, 250_000])
+@pytest.mark.parametrize("way", WAYS)
+def test_bad_subscriptions_never_spoil_a_batch(way: str, rows: int) -> None:
+    broker = Broker(BrokerSettings(register_rows=rows))
+    handled: list[int] = []
+    report = broker.register_many(WAYS[way](), on_progress=handled.append)
+    assert report.registered == len(broker) == 2
+    assert sorted((letter.subscription_id or "", letter.kind) for letter in report.rejected) == [
+        ("", "invalid_field"),
+        ("2", "query_syntax"),
+        ("3", "unsupported"),
+        ("4", "invalid_field"),
+    ]
+    assert handled[-1] == len(BAD_AND_GOOD)
+    assert broker.match("<a><b/></a>") == ["1", "6"]
+
+
+def test_namespaces_reach_the_core_in_every_shape() -> None:
+    document = "<p:a xmlns:p='urn:p'/>"
+    shapes = {
+        "json": pa.array(['{"q": "urn:p"}']),
+        "map": pa.array([[("q", "urn:p")]], pa.map_(pa.string(), pa.string())),
+        "struct": pa.array([{"q": "urn:p"}]),
+    }
+    for name, column in shapes.items():
+        broker = Broker()
+        table = pa.table({"id": [name], "query": ["/q:a"], "namespaces": column})
+        assert broker.register_many(table).rejected == ()
+        assert broker.match(document) == [name]
+    broker = Broker()
+    broker.register("mapping", "/q:a", namespaces={"q": "urn:p"})
+    broker.register("any", "/a", ignore_namespaces=True)
+    broker.register("none", "/a")
+    assert broker.match(document) == ["any", "mapping"]
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        pa.table({"id": ["1"]}),
+        pa.table({"query": ["/a"]}),
+        pa.table({"id": [1.5], "query": ["/a"]}),
+        pa.table({"id": ["1"], "query": [["/a"]]}),
+        pa.table({"id": ["1"], "query": ["/a"], "ignore_namespaces": ["perhaps"]}),
+    ],
+)
+def test_tables_that_can_not_be_read_are_refused(table: pa.Table) -> None:
+    with pytest.raises(InvalidFieldError):
+        Broker().register_many(table)
+
+
+def test_single_subscriptions_are_no_population() -> None:
+    for wrong in ("/a", b"/a", {"id": "1", "query": "/a"}):
+        with pytest.raises(TypeError):
+            Broker().register_many(wrong)
+
+
+def test_match_hears_streams_and_names_documents(broker: Broker) -> None:
+    assert broker.match("<a/>") == ["a"]
+    assert broker.match(Document("d", "<a/>", stream="news")) == ["a", "s"]
+    assert broker.match(Document("d", "<a/>", stream="sport")) == ["a"]
+    with pytest.raises(NotWellFormedError) as caught:
+        broker.match(Document("d", b"<a>"))
+    assert caught.value.document_id == "d"
+    with pytest.raises(TypeError):
+        broker.match(7)  # type: ignore[arg-type]
+
+
+def test_match_gives_nodes(broker: Broker) -> None:
+    broker.register("count", "count(//b) = 2")
+    found = broker.match("<a>\n<b>x</b><b/></a>", nodes=True)
+    assert [result.subscription_id for result in found] == ["a", "b", "count"]
+    nodes = found[1].nodes
+    assert [(node.path, node.line, node.value) for node in nodes] == [("/a/b[1]", 2, "x"), ("/a/b[2]", 2, "")]
+    assert found[2].nodes == ()
+
+
+def test_node_limit() -> None:
+    broker = Broker(BrokerSettings(node_limit=3))
+    broker.register("b", "//b")
+    assert len(broker.match("<a>" + "<b/>" * 10 + "</a>", nodes=True)[0].nodes) == 3
+
+
+DOCUMENTS = [b"<a/>", b"<a>", b"<c><b/></c>", b"<c/>"]
+BATCHES: dict[str, Any] = {
+    "bytes": DOCUMENTS,
+    "text": [text.decode() for text in DOCUMENTS],
+    "mixed": [b"<a/>", "<a>", bytearray(b"<c><b/></c>"), "<c/>"],
+    "documents": [Document(str(row), text) for row, text in enumerate(DOCUMENTS)],
+    "binary array": pa.array(DOCUMENTS),
+    "large binary array": pa.array(DOCUMENTS, pa.large_binary()),
+    "string array": pa.array([text.decode() for text in DOCUMENTS]),
+    "large string array": pa.array([text.decode() for text in DOCUMENTS], pa.large_string()),
+    "dictionary array": pa.array([text.decode() for text in DOCUMENTS]).dictionary_encode(),
+    "chunked array": pa.chunked_array([DOCUMENTS[:1], [], DOCUMENTS[1:]], pa.binary()),
+    "sliced array": pa.array([b"<z/>", *DOCUMENTS, b"<z/>"]).slice(1, 4),
+}
+
+
+@pytest.mark.parametrize("threads", [None, 1, 3])
+@pytest.mark.parametrize("shape", BATCHES)
+def test_match_batch_takes_every_shape(broker: Broker, shape: str, threads: int | None) -> None:
+    report = broker.match_batch(BATCHES[shape], threads=threads)
+    assert report.ids() == [["a"], [], ["b"], []]
+    assert report.errors["document"].to_pylist() == [1]
+    assert report.errors["kind"].to_pylist() == ["not_well_formed"]
+    assert report.documents == 4
+    assert report.payload_bytes >= sum(map(len, DOCUMENTS))
+    letters = report.dead_letters(["w", "x", "y", "z"])
+    assert [(letter.document_id, letter.kind, letter.line) for letter in letters] == [("x", "not_well_formed", 1)]
+    assert report.dead_letters()[0].document_id == "1"
+
+
+def test_match_batch_of_nothing(broker: Broker) -> None:
+    for nothing in ([], pa.array([], pa.binary()), pa.chunked_array([], pa.binary())):
+        report = broker.match_batch(nothing)
+        assert (report.ids(), report.matches.num_rows, report.errors.num_rows) == ([], 0, 0)
+
+
+def test_missing_payloads_and_lone_surrogates_are_errors_of_their_own(broker: Broker) -> None:
+    report = broker.match_batch([None, "<a/>", "<a>\ud800</a>", b"<a/>"])
+    assert report.ids() == [[], ["a"], [], ["a"]]
+    assert report.errors.select(["document", "kind"]).to_pylist() == [
+        {"document": 0, "kind": "missing_payload"},
+        {"document": 2, "kind": "encoding"},
+    ]
+    with pytest.raises(EncodingError):
+        broker.match("<a>\ud800</a>")
+
+
+def test_match_batch_streams(broker: Broker) -> None:
+    assert broker.match_batch([b"<a/>"] * 3, streams=["news", None, "x"]).ids() == [["a", "s"], ["a"], ["a"]]
+    chunked = pa.chunked_array([[b"<a/>"], [b"<a/>"]])
+    assert broker.match_batch(chunked, streams=[None, "news"]).ids() == [["a"], ["a", "s"]]
+    with pytest.raises(ValueError, match="2 documents and 1 streams"):
+        broker.match_batch([b"<a/>"] * 2, streams=["news"])
+
+
+def test_match_batch_refuses_what_is_no_batch(broker: Broker) -> None:
+    for wrong in (b"<a/>", "<a/>", Document("d", "<a/>"), [7], pa.array([1])):
+        with pytest.raises(TypeError):
+            broker.match_batch(wrong)
+
+
+def test_publish_makes_notifications_and_dead_letters(broker: Broker) -> None:
+    report = broker.publish_many(Document(f"d{row}", text) for row, text in enumerate(DOCUMENTS))
+    assert [(n.document_id, n.subscription_id) for n in report] == [("d0", "a"), ("d2", "b")]
+    assert report.notifications[0].notification_id == notification_id("d0", "a")
+    assert (len(report), report.documents) == (2, 4)
+    assert [letter.document_id for letter in report.dead_letters] == ["d1"]
+    assert broker.publish(Document("m", b"<a/>")).notifications[0].document_id == "m"
+
+
+def test_explain(broker: Broker) -> None:
+    explanation = broker.explain("b", "<a><b>x</b></a>")
+    assert explanation.matched
+    assert "matches" in str(explanation)
+    assert not broker.explain("b", "<a/>").matched
+    with pytest.raises(UnknownSubscriptionError):
+        broker.explain("nobody", "<a/>")
+
+
+def test_save_and_load(broker: Broker, tmp_path: Any) -> None:
+    path = tmp_path / "a.sdx"
+    digest = broker.save(path)
+    assert digest == broker.save(tmp_path / "again.sdx")
+    loaded = Broker.load(path, BrokerSettings(matcher="naive"))
+    assert loaded.ids() == broker.ids()
+    assert loaded.match(Document("d", "<a><b/></a>", stream="news")) == ["a", "b", "s"]
+    loaded.register("later", "/a")
+    assert len(loaded) == 4
+    with pytest.raises(IndexFormatError):
+        Broker.load(tmp_path / "missing.sdx")
+
+
+def test_stats_and_repr(broker: Broker) -> None:
+    assert broker.stats()["subscriptions"] == 3
+    assert repr(broker).startswith("<Broker: 3 subscriptions")
+
+
+def test_the_matchers_agree() -> None:
+    queries = [("1", "/a"), ("2", "//b[. = 'x']"), ("3", "not(//c)"), ("4", "count(//b) > 1")]
+    found = []
+    for matcher in ("inverted", "naive"):
+        broker = Broker(matcher=matcher)  # type: ignore[arg-type]
+        broker.register_many(queries)
+        found.append(broker.match_batch([b"<a><b>x</b></a>", b"<c><b/><b/></c>"]).ids())
+    assert found[0] == found[1] == [["1", "2", "3"], ["4"]]
+
+
+def test_threads_match_while_others_register() -> None:
+    """Every match sees one whole generation: both subscriptions of a pair or none."""
+    broker = Broker()
+    stop = threading.Event()
+    seen: list[list[str]] = []
+
+    def match() -> None:
+        while not stop.is_set():
+            seen.append(broker.match("<a/>"))
+
+    readers = [threading.Thread(target=match) for _ in range(2)]
+    for reader in readers:
+        reader.start()
+    for round_ in range(50):
+        broker.register_many([("x", "/a"), ("y", "/a")])
+        if round_ % 2:
+            broker.unregister(["x", "y"])
+    stop.set()
+    for reader in readers:
+        reader.join()
+    assert {tuple(sorted(ids)) for ids in seen} <= {(), ("x", "y")}
+    assert seen
