@@ -77,7 +77,8 @@ class Oracle:
         """The value of the expression at the document node: lxml leaves the document node out of a node-set."""
         _captured.clear()
         self._evaluate(f"/self::node()[capture:capture({expression})]")
-        return _captured[0]
+        value = _captured.pop()
+        return str(value) if isinstance(value, str) else value
 
     def selects_document(self, nodes: str) -> bool:
         """Whether a node-set contains the document node."""

@@ -77,7 +77,7 @@ def test_case(case: dict[str, Any], matcher: str) -> None:
                 for at, result in enumerate(expected["results"])
                 if result is True and case["subscriptions"][at]["lang"] == "xpath"
             ]
-            assert index.match(document, matcher=matcher) == wanted, f"document {position}: {case['expected']['rule']}"
+            assert index.match(document, matcher=matcher) == sorted(wanted), f"document {position}: {case['expected']['rule']}"
         assert good.match(b"<good/>", matcher=matcher) == ["g"]
 
 

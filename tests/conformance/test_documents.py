@@ -20,13 +20,15 @@ REFUSED_BY_LIBXML2_ONLY: dict[str, str] = {}
 COUNTS = {
     "elements": "count(//*)",
     "attributes": "count(//@*)",
-    "texts": "count(//text())",
+    # libxml2 keeps an empty text node for an empty CDATA section, and counts the text of entity declarations as part
+    # of the root's string-value: so texts are not empty, and the document element stands for the root.
+    "texts": "count(//text()[. != ''])",
     "comments": "count(//comment())",
     "instructions": "count(//processing-instruction())",
     "levels": "count(//*[not(*)]/ancestor::*)",
     "namespaced": "count(//*[namespace-uri()])",
-    "length": "string-length(/)",
-    "normalised": "string-length(normalize-space(/))",
+    "length": "string-length(/*)",
+    "normalised": "string-length(normalize-space(/*))",
 }
 
 
@@ -82,7 +84,7 @@ def test_as_libxml2(folder: Path) -> None:
             found, expected = ours.evaluate(expression), theirs.value(expression)
             if found != expected:
                 differing.append(f"{name(path)}: {what} {found}, libxml2 {expected}")
-        if ours.evaluate("string(/)") != theirs.value("string(/)"):
+        if ours.evaluate("string(/*)") != theirs.value("string(/*)"):
             differing.append(f"{name(path)}: string-value")
         for what in ("//@*", "//*"):
             if [node["value"] for node in ours.evaluate(what)] != [node.value for node in theirs.nodes(what)]:
