@@ -9,7 +9,7 @@ use super::postings::{Walker, resolve};
 use super::results::Matches;
 use super::verify::Verifier;
 use crate::document::Document;
-use crate::index::{Segment, Snapshot};
+use crate::index::{Segment, Snapshot, View};
 use crate::predicates::{Patterns, Run};
 use crate::xpath::ast::ConstantRef;
 use crate::xpath::evaluate::EvaluateError;
@@ -155,7 +155,8 @@ impl Inverted {
             resolve(segment, document, &mut own.symbols);
             own.walker.walk(segment, &own.patterns, document, &own.symbols);
             let mut judge = Judge {
-                segment,
+                view: segment.view(),
+                hit: &own.walker.hit,
                 document,
                 symbols: &own.symbols,
                 rows_seen: &mut own.rows_seen,
@@ -167,11 +168,11 @@ impl Inverted {
                 satisfied: Vec::new(),
                 failed: Vec::new(),
             };
-            judge.run_all(&own.walker);
+            judge.run_all(candidates(segment, &own.walker));
             let Judge { satisfied, failed, .. } = judge;
             matches.add(snapshot, number, stream, satisfied);
             for (row, error) in failed {
-                matches.fail(snapshot, number, stream, segment.subscriptions_of(row), &error);
+                matches.fail(snapshot, number, stream, segment.view().subscriptions_of(row), &error);
             }
         }
         matches
@@ -200,7 +201,9 @@ fn candidates<'a>(segment: &'a Segment, walker: &'a Walker) -> impl Iterator<Ite
 
 /// Judges the candidates of one document in one segment.
 struct Judge<'a> {
-    segment: &'a Segment,
+    view: View<'a>,
+    /// Postings that the document hits.
+    hit: &'a BitSet,
     document: &'a Document,
     symbols: &'a DocumentSymbols,
     rows_seen: &'a mut BitSet,
@@ -214,9 +217,9 @@ struct Judge<'a> {
 }
 
 impl<'a> Judge<'a> {
-    fn run_all(&mut self, walker: &'a Walker) {
-        self.rows_seen.reserve(self.segment.row_count() as usize);
-        for run in candidates(self.segment, walker) {
+    fn run_all<'r>(&mut self, candidates: impl Iterator<Item = &'r Run>) {
+        self.rows_seen.reserve(self.view.row_count() as usize);
+        for run in candidates {
             if run.is_shared() {
                 // Rows in several postings are judged once each.
                 for row in run.rows() {
@@ -240,7 +243,7 @@ impl<'a> Judge<'a> {
     }
 
     fn satisfy(&mut self, rows: Range<u32>) {
-        let subscriptions = self.segment.subscriptions_of_rows(rows);
+        let subscriptions = self.view.subscriptions_of_rows(rows);
         match self.satisfied.last_mut() {
             Some(last) if last.end == subscriptions.start => last.end = subscriptions.end,
             _ => self.satisfied.push(subscriptions),
@@ -248,11 +251,14 @@ impl<'a> Judge<'a> {
     }
 
     fn verify(&mut self, signature: u32, rows: Range<u32>) {
-        let segment = self.segment;
-        let signature = segment.signature(signature);
-        let query = segment.query(&signature);
+        let view = self.view;
+        let signature = view.signature(signature);
+        let query = view.query(&signature);
         for row in rows {
-            segment.constants(&signature, row, &mut self.constants);
+            if !view.requirements(&signature, row).all(|posting| self.hit.contains(posting)) {
+                continue;
+            }
+            view.constants(&signature, row, &mut self.constants);
             match self.verifier.verify(query, signature.plain, &self.constants) {
                 Ok(true) => self.satisfy(row..row + 1),
                 Ok(false) => {}
@@ -263,20 +269,20 @@ impl<'a> Judge<'a> {
 
     /// Judges the rows of a flat signature by columns; false if the signature is not flat.
     fn refine(&mut self, run: &Run, rows: Range<u32>) -> bool {
-        let segment = self.segment;
-        let signature = segment.signature(run.signature);
-        let query = segment.query(&signature);
+        let view = self.view;
+        let signature = view.signature(run.signature);
+        let query = view.query(&signature);
         let plan = self
             .flat_plans
             .entry(run.signature)
             .or_insert_with(|| if signature.plain { FlatPlan::new(&query).map(Arc::new) } else { None });
         let Some(plan) = plan.clone() else { return false };
-        let view = self
+        let seen = self
             .flat_views
             .entry(run.signature)
-            .or_insert_with(|| FlatView::new(&plan, &query, segment, self.document, self.symbols));
+            .or_insert_with(|| FlatView::new(&plan, &query, &view, self.document, self.symbols));
         let mut mask = std::mem::take(&mut self.mask);
-        view.refine(&plan, segment, &signature, rows.clone(), &mut mask);
+        seen.refine(&plan, &view, &signature, rows.clone(), &mut mask);
         for (row, _) in rows.zip(&mask).filter(|(_, held)| **held == 1) {
             if plan.residual {
                 self.verify(run.signature, row..row + 1);
