@@ -7,8 +7,8 @@
 
 use super::access::{Atom, AtomTest};
 use super::builder::{BuildRow, GONE, SegmentBuilder};
-use super::columns::Value;
 use super::choice::{Choice, MAX_REQUIREMENTS};
+use super::columns::Value;
 use super::image::{ImageWriter, Section};
 use super::segment::{ANY_STREAM, NO_ACCESS, Segment, SignatureRecord, write_symbols, write_texts};
 use crate::paths::{Edge, TrieBuilder, TrieNode};
