@@ -40,11 +40,12 @@ pub(crate) fn explain(
         return Err(Fields::new("unknown_subscription", format!("there is no subscription {subscription_id:?}")).into());
     };
     let segment = &snapshot.segments[number].segment;
-    let row = segment.row_of(subscription);
-    let signature = segment.signature_of(row);
-    let query = segment.query(&signature);
+    let view = segment.view();
+    let row = view.row_of(subscription);
+    let signature = view.signature_of(row);
+    let query = view.query(&signature);
     let mut constants = Vec::new();
-    segment.constants(&signature, row, &mut constants);
+    view.constants(&signature, row, &mut constants);
     let symbols = DocumentSymbols::new(document, |test| segment.symbols().find(test));
     let cost_limit = inverted.settings().cost_limit;
     let mut evaluator = Evaluator::new(document, &symbols, cost_limit);

@@ -220,11 +220,12 @@ impl Index {
         let snapshot = self.population.snapshot();
         let Some((number, subscription)) = snapshot.find(subscription_id) else { return Ok(None) };
         let segment = &snapshot.segments[number].segment;
-        let row = segment.row_of(subscription);
-        let signature = segment.signature_of(row);
-        let query = segment.query(&signature);
+        let view = segment.view();
+        let row = view.row_of(subscription);
+        let signature = view.signature_of(row);
+        let query = view.query(&signature);
         let mut constants = Vec::new();
-        segment.constants(&signature, row, &mut constants);
+        view.constants(&signature, row, &mut constants);
         let dict = PyDict::new(py);
         dict.set_item("query", query_text(query, &constants, segment.symbols(), None))?;
         let stream = segment.stream_of(subscription).checked_sub(1).map(|at| &*segment.streams()[at as usize]);
@@ -356,8 +357,8 @@ impl Index {
         let dict = PyDict::new(py);
         dict.set_item("generation", snapshot.generation)?;
         dict.set_item("subscriptions", snapshot.len())?;
-        dict.set_item("rows", sum(&|part| part.segment.row_count() as usize))?;
-        dict.set_item("signatures", sum(&|part| part.segment.signature_count() as usize))?;
+        dict.set_item("rows", sum(&|part| part.segment.view().row_count() as usize))?;
+        dict.set_item("signatures", sum(&|part| part.segment.view().signature_count() as usize))?;
         dict.set_item("paths", sum(&|part| part.segment.trie().len()))?;
         dict.set_item("postings", sum(&|part| part.segment.predicates().posting_count()))?;
         dict.set_item("always_candidates", sum(&|part| part.segment.always_row_count() as usize))?;
@@ -373,6 +374,10 @@ impl Index {
         dict.set_item("cache_bytes", caches.cache_bytes)?;
         dict.set_item("path_states", caches.path_states)?;
         dict.set_item("path_cache_clears", caches.path_cache_clears)?;
+        dict.set_item("candidate_rows", caches.rows.candidates)?;
+        dict.set_item("decided_rows", caches.rows.decided)?;
+        dict.set_item("columnar_rows", caches.rows.columnar)?;
+        dict.set_item("verified_rows", caches.rows.verified)?;
         dict.set_item("documents", self.documents.load(Ordering::Relaxed))?;
         for (name, _) in snapshot.segments.first().map(|part| part.segment.image().sizes()).unwrap_or_default() {
             let bytes = sum(&|part| {
@@ -478,13 +483,14 @@ impl Index {
         let mut constants = Vec::new();
         for (number, subscription) in matches.iter() {
             let segment = &snapshot.segments[number as usize].segment;
-            let row = segment.row_of(subscription);
-            let signature = segment.signature_of(row);
-            segment.constants(&signature, row, &mut constants);
+            let view = segment.view();
+            let row = view.row_of(subscription);
+            let signature = view.signature_of(row);
+            view.constants(&signature, row, &mut constants);
             let mut evaluator =
                 Evaluator::new(document, &symbols[number as usize], self.inverted.settings().cost_limit);
             let root = sardonyx_core::xpath::evaluate::NodeRef::ROOT;
-            let nodes = match evaluator.value(segment.query(&signature), &constants, root)? {
+            let nodes = match evaluator.value(view.query(&signature), &constants, root)? {
                 Value::Nodes(nodes) => nodes,
                 _ => Vec::new(),
             };

@@ -111,13 +111,14 @@ impl SegmentBuilder {
         let mut string_map = vec![u32::MAX; from.strings().len()];
         let mut cells = Vec::new();
         let mut values: Vec<Value> = Vec::new();
-        for number in 0..from.signature_count() {
-            let signature = from.signature(number);
-            let query = from.query(&signature);
+        let view = from.view();
+        for number in 0..view.signature_count() {
+            let signature = view.signature(number);
+            let query = view.query(&signature);
             let mut own = None;
             for row in signature.rows.clone() {
                 let mut subscriptions =
-                    from.subscriptions_of(row).filter(|subscription| keep(*subscription)).peekable();
+                    view.subscriptions_of(row).filter(|subscription| keep(*subscription)).peekable();
                 if subscriptions.peek().is_none() {
                     continue;
                 }
@@ -125,12 +126,12 @@ impl SegmentBuilder {
                     cells.clear();
                     cells.extend(query.cells.iter().map(|cell| cell.map_symbol(|symbol| symbol_map[symbol as usize])));
                     let class =
-                        self.class_of(&query, (0..signature.slots).map(|slot| from.constant(&signature, row, slot)));
+                        self.class_of(&query, (0..signature.slots).map(|slot| view.constant(&signature, row, slot)));
                     self.signature(&cells, query.root, signature.slots, class)
                 });
                 values.clear();
                 for slot in 0..signature.slots {
-                    let value = from.value(&signature, row, slot);
+                    let value = view.value(&signature, row, slot);
                     values.push(match value.as_string() {
                         Some(string) => {
                             let known = &mut string_map[string as usize];

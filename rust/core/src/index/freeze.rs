@@ -11,7 +11,7 @@ use super::columns::Value;
 use super::image::{ImageWriter, Section};
 use super::segment::{ANY_STREAM, NO_ACCESS, Segment, SignatureRecord, write_symbols, write_texts};
 use crate::paths::{Edge, TrieBuilder, TrieNode};
-use crate::predicates::{NO_POSTING, ProbeKind, RangeList, Run, flags, hash_slots, probe_key};
+use crate::predicates::{NO_POSTING, Posting, ProbeKind, RangeList, Run, flags, hash_slots, probe_key};
 use crate::xpath::ast::{ConstantRef, Query};
 use crate::xpath::semantics::has_positional_predicate;
 use foldhash::fast::FixedState;
@@ -30,9 +30,21 @@ struct Plan {
     choice: u16,
     atoms: Vec<(TrieNode, AtomTest)>,
     exact: bool,
+    /// Other atoms that hold whenever the expression is true.
+    requirements: Vec<(TrieNode, AtomTest)>,
     /// The path of the first atom, last edge first.
     backwards: Vec<Edge>,
 }
+
+impl Plan {
+    /// No access: every document is checked.
+    fn none() -> Plan {
+        Plan { choice: NO_ACCESS, atoms: Vec::new(), exact: false, requirements: Vec::new(), backwards: Vec::new() }
+    }
+}
+
+/// Requirements kept per row: each is one bit to test before anything is evaluated.
+const MAX_REQUIREMENTS: usize = 2;
 
 /// Larger expressions go straight to the exact evaluator, which does not recurse over steps.
 const MAX_PLAIN_CELLS: usize = 512;
@@ -47,7 +59,7 @@ impl SegmentBuilder {
         let mut plans: Vec<Plan> =
             by_signature.iter().enumerate().map(|(number, rows)| self.plan(number, rows, &mut trie)).collect();
         let (flat, numbers) = trie.freeze();
-        for (node, _) in plans.iter_mut().flat_map(|plan| &mut plan.atoms) {
+        for (node, _) in plans.iter_mut().flat_map(|plan| plan.atoms.iter_mut().chain(&mut plan.requirements)) {
             *node = numbers[*node as usize];
         }
         let equal_numbers = self.equality_numbers(&by_signature, &plans);
@@ -62,6 +74,7 @@ impl SegmentBuilder {
         order.sort_by(|a, b| plans[*a].backwards.cmp(&plans[*b].backwards));
         let mut records = Vec::with_capacity(order.len() + 1);
         let mut cells = Vec::with_capacity(self.cells.len());
+        let mut requirements: Vec<u64> = Vec::new();
         let mut columns: Vec<Value> = Vec::with_capacity(self.values.len());
         let mut new_rows = vec![0u32; self.rows.len()];
         let mut postings = Postings::default();
@@ -74,8 +87,10 @@ impl SegmentBuilder {
                 row: row_count,
                 column: columns.len() as u32,
                 choice: plan.choice,
-                plain: u16::from(self.is_plain(old)),
+                plain: u8::from(self.is_plain(old)),
+                requirements: plan.requirements.len() as u8,
                 slots: signature.slots,
+                requirement: requirements.len() as u32,
                 root: signature.root,
             });
             let key = |row: BuildRow, atom: &(TrieNode, AtomTest)| self.key(row, atom, &equal_numbers);
@@ -96,6 +111,12 @@ impl SegmentBuilder {
                     append(&mut postings.always, Run::new(row_count + at as u32, 1, number as u32, false, false));
                 }
             }
+            for atom in &plan.requirements {
+                requirements.extend(rows.iter().map(|row| match key(self.rows[*row as usize], atom) {
+                    Key::Probe(key) => key,
+                    _ => unreachable!("only probes are required"),
+                }));
+            }
             for slot in 0..signature.slots {
                 columns.extend(rows.iter().map(|row| self.values[(self.rows[*row as usize].values + slot) as usize]));
             }
@@ -108,12 +129,14 @@ impl SegmentBuilder {
             column: columns.len() as u32,
             choice: NO_ACCESS,
             plain: 0,
+            requirements: 0,
             slots: 0,
+            requirement: requirements.len() as u32,
             root: 0,
         });
         writer.add(Section::Signatures, &records);
         writer.add(Section::Columns, &columns);
-        postings.write(flat.starts.len() - 1, &mut writer);
+        postings.write(flat.starts.len() - 1, &requirements, &mut writer);
         self.write_subscriptions(&new_rows, row_count, &mut writer);
         writer.add(Section::Cells, &cells);
         writer.add(Section::Symbols, &write_symbols(&self.symbols));
@@ -154,9 +177,8 @@ impl SegmentBuilder {
 
     /// Chooses the access of a signature: by form first, then by the number of distinct constants.
     fn plan(&self, number: usize, rows: &[u32], trie: &mut TrieBuilder) -> Plan {
-        let nothing = Plan { choice: NO_ACCESS, atoms: Vec::new(), exact: false, backwards: Vec::new() };
         let signature = &self.signatures[number];
-        let Some(first) = rows.first() else { return nothing };
+        let Some(first) = rows.first() else { return Plan::none() };
         let cells = &self.cells[signature.cells.start as usize..signature.cells.end as usize];
         let query = Query { cells, root: signature.root };
         let constants = self.constants(self.rows[*first as usize], signature.slots);
@@ -181,11 +203,18 @@ impl SegmentBuilder {
             let (kind, inexact, names) = access.rank();
             (kind, inexact, usize::MAX - distinct(access), names)
         });
-        let Some((choice, access)) = best else { return nothing };
+        let Some((choice, access)) = best else { return Plan::none() };
+        let others = offered.iter().enumerate().filter(|(other, _)| !access.exact && *other != choice);
+        let requirements = others.filter_map(|(_, access)| match &access.atoms[..] {
+            [atom] if is_probe(atom.test) => Some((trie.insert(&atom.path), atom.test)),
+            _ => None,
+        });
+        let requirements: Vec<_> = requirements.take(MAX_REQUIREMENTS).collect();
         Plan {
             choice: choice as u16,
             atoms: access.atoms.iter().map(|atom| (trie.insert(&atom.path), atom.test)).collect(),
             exact: access.exact,
+            requirements,
             backwards: access.atoms[0].path.edges.iter().rev().copied().collect(),
         }
     }
@@ -201,7 +230,7 @@ impl SegmentBuilder {
     fn equality_numbers(&self, by_signature: &[Vec<u32>], plans: &[Plan]) -> Vec<f64> {
         let mut numbers = Vec::new();
         for (rows, plan) in by_signature.iter().zip(plans) {
-            for (_, test) in &plan.atoms {
+            for (_, test) in plan.atoms.iter().chain(&plan.requirements) {
                 if let AtomTest::NumberEqual(slot) = test {
                     numbers.extend(
                         rows.iter()
@@ -266,6 +295,11 @@ impl SegmentBuilder {
     }
 }
 
+/// Whether an atom is found by a probe key.
+fn is_probe(test: AtomTest) -> bool {
+    !matches!(test, AtomTest::Exists | AtomTest::Range(..))
+}
+
 /// Appends a run, to the one before it if they are neighbours.
 fn append(runs: &mut Vec<Run>, run: Run) {
     match runs.last_mut() {
@@ -299,7 +333,7 @@ impl Postings {
         }
     }
 
-    fn write(mut self, node_count: usize, writer: &mut ImageWriter) {
+    fn write(mut self, node_count: usize, required: &[u64], writer: &mut ImageWriter) {
         // Stable: rows were added in ascending order and must stay so within a posting.
         self.exists.sort_by_key(|(node, _)| *node);
         self.probes.sort_by_key(|(key, _)| *key);
@@ -315,17 +349,26 @@ impl Postings {
             node_postings[group[0].0 as usize] = starts.len() as u32;
             posting(&mut starts, &mut runs, group.iter().map(|(_, run)| *run));
         }
-        let mut probes = Vec::new();
-        for group in self.probes.chunk_by(|a, b| a.0 == b.0) {
-            let key = group[0].0;
-            probes.push(key);
+        // A key that is only required has a posting without runs.
+        let existence_count = starts.len();
+        let mut probes: Vec<u64> = self.probes.iter().map(|(key, _)| *key).chain(required.iter().copied()).collect();
+        probes.sort_unstable();
+        probes.dedup();
+        let mut groups = self.probes.chunk_by(|a, b| a.0 == b.0).peekable();
+        for key in &probes {
             node_flags[(key >> 34) as usize] |= match key >> 32 & 3 {
                 0 => flags::STRING_EQUAL,
                 1 => flags::NUMBER_EQUAL,
                 _ => flags::PATTERN,
             };
+            let group = groups.next_if(|group| group[0].0 == *key).unwrap_or_default();
             posting(&mut starts, &mut runs, group.iter().map(|(_, run)| *run));
         }
+        let requirements: Vec<Posting> = required
+            .iter()
+            .map(|key| (existence_count + probes.binary_search(key).expect("collected above")) as Posting)
+            .collect();
+        writer.add(Section::Requirements, &requirements);
         starts.push(runs.len() as u32);
         let mut lists = Vec::new();
         let mut at = 0;

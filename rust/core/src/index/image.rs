@@ -49,6 +49,8 @@ sections! {
     Signatures,
     /// Constants, column by column within a signature (u64, see `columns`).
     Columns,
+    /// Postings that must be hit as well, requirement by requirement within a signature (u32).
+    Requirements,
     /// First subscription of each row (u32), one more at the end.
     RowSubscriptions,
     /// Bytes of the subscription ids.

@@ -19,4 +19,4 @@ pub use builder::SegmentBuilder;
 pub use columns::Value;
 pub use error::{CapacityError, IndexFormatError};
 pub use population::{Generation, Population, Snapshot, SnapshotSegment};
-pub use segment::{ANY_STREAM, Segment, Signature};
+pub use segment::{ANY_STREAM, Segment, Signature, View};

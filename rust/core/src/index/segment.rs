@@ -4,7 +4,7 @@ use super::columns::Value;
 use super::error::IndexFormatError;
 use super::image::{Image, Section};
 use crate::paths::{Edge, Trie};
-use crate::predicates::{PredicateIndex, Strings};
+use crate::predicates::{Posting, PredicateIndex, Strings};
 use crate::xpath::ast::{Cell, ConstantRef, ExprId, Query};
 use crate::xpath::symbols::{NameTest, SymbolTable, Symbols};
 use bytemuck::{Pod, Zeroable};
@@ -20,15 +20,19 @@ pub const ANY_STREAM: u32 = 0;
 /// A signature as stored; the next record ends what this one starts.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
-pub(super) struct SignatureRecord {
+pub struct SignatureRecord {
     pub(super) cells: u32,
     pub(super) row: u32,
     pub(super) column: u32,
     /// Which of the offered accesses is used, or [`NO_ACCESS`].
     pub(super) choice: u16,
     /// 1 if no predicate of the expression looks at positions and it is of moderate size.
-    pub(super) plain: u16,
+    pub(super) plain: u8,
+    /// Number of requirements per row.
+    pub(super) requirements: u8,
     pub(super) slots: u32,
+    /// Where the signature's requirements start.
+    pub(super) requirement: u32,
     pub(super) root: u32,
 }
 
@@ -49,9 +53,12 @@ pub struct Signature {
     /// Whether no predicate looks at positions and the expression is of moderate size, so that it can be verified
     /// node by node.
     pub plain: bool,
+    /// Number of requirements per row.
+    pub requirements: u32,
     cells: Range<u32>,
     root: ExprId,
     column: u32,
+    requirement: u32,
 }
 
 /// An immutable part of a population.
@@ -123,13 +130,6 @@ impl Segment {
         }
     }
 
-    /// The number of a string constant; values longer than all constants are not even hashed.
-    #[inline]
-    pub fn find_string(&self, value: &str) -> Option<u32> {
-        let longest = self.image.section::<u64>(Section::Facts)[0];
-        if value.len() as u64 > longest { None } else { self.strings().find(value) }
-    }
-
     /// Subscription ids, by subscription number.
     #[inline]
     pub fn ids(&self) -> Strings<'_> {
@@ -168,105 +168,139 @@ impl Segment {
         self.ids().len() as u32
     }
 
-    /// Number of rows.
-    pub fn row_count(&self) -> u32 {
-        (self.row_subscriptions().len() - 1) as u32
-    }
-
     /// Number of rows without access predicate: every document is checked against them.
     pub fn always_row_count(&self) -> u32 {
         self.predicates().always_runs.iter().map(|run| run.rows().len() as u32).sum()
     }
 
-    fn row_subscriptions(&self) -> &[u32] {
-        self.image.section(Section::RowSubscriptions)
+    /// The parts that matching reads, looked up once.
+    pub fn view(&self) -> View<'_> {
+        View {
+            strings: self.strings(),
+            records: self.image.section(Section::Signatures),
+            cells: self.image.section(Section::Cells),
+            columns: self.image.section(Section::Columns),
+            requirements: self.image.section(Section::Requirements),
+            row_subscriptions: self.image.section(Section::RowSubscriptions),
+            longest_string: self.image.section::<u64>(Section::Facts)[0] as usize,
+        }
+    }
+}
+
+/// The tables of a segment, borrowed.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    strings: Strings<'a>,
+    records: &'a [SignatureRecord],
+    cells: &'a [Cell],
+    columns: &'a [Value],
+    requirements: &'a [Posting],
+    row_subscriptions: &'a [u32],
+    longest_string: usize,
+}
+
+impl<'a> View<'a> {
+    /// The number of a string constant; values longer than all constants are not even hashed.
+    #[inline]
+    pub fn find_string(&self, value: &str) -> Option<u32> {
+        if value.len() > self.longest_string { None } else { self.strings.find(value) }
+    }
+
+    /// Number of rows.
+    pub fn row_count(&self) -> u32 {
+        (self.row_subscriptions.len() - 1) as u32
     }
 
     /// The subscriptions of a row; their numbers follow those of the row before.
     #[inline]
     pub fn subscriptions_of(&self, row: u32) -> Range<u32> {
-        let starts = self.row_subscriptions();
-        starts[row as usize]..starts[row as usize + 1]
+        self.subscriptions_of_rows(row..row + 1)
     }
 
     /// The subscriptions of neighbouring rows.
     #[inline]
     pub fn subscriptions_of_rows(&self, rows: Range<u32>) -> Range<u32> {
-        let starts = self.row_subscriptions();
-        starts[rows.start as usize]..starts[rows.end as usize]
+        self.row_subscriptions[rows.start as usize]..self.row_subscriptions[rows.end as usize]
     }
 
     /// The row of a subscription.
     pub fn row_of(&self, subscription: u32) -> u32 {
-        (self.row_subscriptions().partition_point(|start| *start <= subscription) - 1) as u32
-    }
-
-    fn records(&self) -> &[SignatureRecord] {
-        self.image.section(Section::Signatures)
+        (self.row_subscriptions.partition_point(|start| *start <= subscription) - 1) as u32
     }
 
     /// Number of signatures.
     pub fn signature_count(&self) -> u32 {
-        (self.records().len() - 1) as u32
+        (self.records.len() - 1) as u32
     }
 
     /// A signature.
     #[inline]
     pub fn signature(&self, number: u32) -> Signature {
-        let records = self.records();
-        let (record, next) = (&records[number as usize], &records[number as usize + 1]);
+        let (record, next) = (&self.records[number as usize], &self.records[number as usize + 1]);
         Signature {
             number,
             rows: record.row..next.row,
             slots: record.slots,
             access: (record.choice != NO_ACCESS).then_some(u32::from(record.choice)),
             plain: record.plain != 0,
+            requirements: u32::from(record.requirements),
             cells: record.cells..next.cells,
             root: record.root,
             column: record.column,
+            requirement: record.requirement,
         }
     }
 
     /// The signature of a row.
     pub fn signature_of(&self, row: u32) -> Signature {
-        self.signature((self.records().partition_point(|record| record.row <= row) - 1) as u32)
+        self.signature((self.records.partition_point(|record| record.row <= row) - 1) as u32)
     }
 
     /// The expression of a signature.
     #[inline]
-    pub fn query(&self, signature: &Signature) -> Query<'_> {
-        let cells: &[Cell] = self.image.section(Section::Cells);
-        Query { cells: &cells[signature.cells.start as usize..signature.cells.end as usize], root: signature.root }
+    pub fn query(&self, signature: &Signature) -> Query<'a> {
+        let cells = signature.cells.start as usize..signature.cells.end as usize;
+        Query { cells: &self.cells[cells], root: signature.root }
     }
 
     /// A column: the constants of one slot for all rows of a signature.
     #[inline]
-    pub fn column(&self, signature: &Signature, slot: u32) -> &[Value] {
-        let rows = (signature.rows.end - signature.rows.start) as usize;
+    pub fn column(&self, signature: &Signature, slot: u32) -> &'a [Value] {
+        let rows = signature.rows.len();
         let start = signature.column as usize + slot as usize * rows;
-        &self.image.section::<Value>(Section::Columns)[start..start + rows]
+        &self.columns[start..start + rows]
     }
 
     /// The constant of one row and slot, as stored.
     #[inline]
     pub fn value(&self, signature: &Signature, row: u32, slot: u32) -> Value {
-        self.column(signature, slot)[(row - signature.rows.start) as usize]
+        let at = slot as usize * signature.rows.len() + (row - signature.rows.start) as usize;
+        self.columns[signature.column as usize + at]
     }
 
     /// The constant of one row and slot.
     #[inline]
-    pub fn constant(&self, signature: &Signature, row: u32, slot: u32) -> ConstantRef<'_> {
+    pub fn constant(&self, signature: &Signature, row: u32, slot: u32) -> ConstantRef<'a> {
         let value = self.value(signature, row, slot);
         match value.as_string() {
-            Some(string) => ConstantRef::String(self.strings().get(string)),
+            Some(string) => ConstantRef::String(self.strings.get(string)),
             None => ConstantRef::Number(value.as_number()),
         }
     }
 
     /// All constants of a row, in slot order, into `into`.
-    pub fn constants<'a>(&'a self, signature: &Signature, row: u32, into: &mut Vec<ConstantRef<'a>>) {
+    pub fn constants(&self, signature: &Signature, row: u32, into: &mut Vec<ConstantRef<'a>>) {
         into.clear();
         into.extend((0..signature.slots).map(|slot| self.constant(signature, row, slot)));
+    }
+
+    /// Postings that a document must hit, besides the one that led here, to satisfy a row.
+    #[inline]
+    pub fn requirements(&self, signature: &Signature, row: u32) -> impl Iterator<Item = Posting> + use<'a> {
+        let rows = signature.rows.len();
+        let first = signature.requirement as usize + (row - signature.rows.start) as usize;
+        let all = self.requirements;
+        (0..signature.requirements as usize).map(move |number| all[first + number * rows])
     }
 }
 

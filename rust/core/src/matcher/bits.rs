@@ -31,6 +31,12 @@ impl BitSet {
         new
     }
 
+    /// Whether a number is a member.
+    #[inline]
+    pub(super) fn contains(&self, member: u32) -> bool {
+        self.words[member as usize / 64] & 1 << (member % 64) != 0
+    }
+
     /// Removes all members.
     pub(super) fn clear(&mut self) {
         for word in self.touched.drain(..) {

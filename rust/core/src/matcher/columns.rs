@@ -6,7 +6,7 @@
 
 use super::verify::{compare_numbers, flip};
 use crate::document::{Document, NodeId};
-use crate::index::{Segment, Signature, Value};
+use crate::index::{Signature, Value, View};
 use crate::paths::LinearPath;
 use crate::xpath::ast::{Axis, CompareOp, Expr, ExprId, NONE, NodeTest, PathStart, Query};
 use crate::xpath::evaluate::number::to_number;
@@ -117,7 +117,7 @@ impl FlatView {
     pub(super) fn new(
         plan: &FlatPlan,
         query: &Query<'_>,
-        segment: &Segment,
+        view: &View<'_>,
         document: &Document,
         symbols: &DocumentSymbols,
     ) -> FlatView {
@@ -130,7 +130,7 @@ impl FlatView {
                 .into_iter()
                 .map(|node| {
                     let text = document.string_value(node);
-                    Seen { string: segment.find_string(text), number: to_number(text) }
+                    Seen { string: view.find_string(text), number: to_number(text) }
                 })
                 .collect()
         };
@@ -147,7 +147,7 @@ impl FlatView {
     pub(super) fn refine(
         &self,
         plan: &FlatPlan,
-        segment: &Segment,
+        view: &View<'_>,
         signature: &Signature,
         rows: Range<u32>,
         mask: &mut Vec<u8>,
@@ -156,7 +156,7 @@ impl FlatView {
         mask.clear();
         mask.resize(local.len(), 0);
         let columns: Vec<&[Value]> =
-            plan.tests.iter().map(|test| &segment.column(signature, test.slot)[local.clone()]).collect();
+            plan.tests.iter().map(|test| &view.column(signature, test.slot)[local.clone()]).collect();
         let mut held = vec![0u8; local.len()];
         for anchor in &self.anchors {
             // Rows of a run usually share the constant of their access predicate: most anchors fail on it at once.

@@ -9,7 +9,7 @@ use super::postings::{Walker, resolve};
 use super::results::Matches;
 use super::verify::Verifier;
 use crate::document::Document;
-use crate::index::{Segment, Snapshot};
+use crate::index::{Segment, Snapshot, View};
 use crate::predicates::{Patterns, Run};
 use crate::xpath::ast::ConstantRef;
 use crate::xpath::evaluate::EvaluateError;
@@ -53,6 +53,7 @@ struct Part {
     symbols: DocumentSymbols,
     rows_seen: BitSet,
     flat_plans: HashMap<u32, Option<Arc<FlatPlan>>, FixedState>,
+    rows: RowCounts,
 }
 
 /// Sizes and counters of the caches, summed over idle workers.
@@ -64,6 +65,30 @@ pub struct InvertedStatistics {
     pub cache_bytes: usize,
     /// How often a path cache was full and started again.
     pub path_cache_clears: u64,
+    /// What happened to rows.
+    pub rows: RowCounts,
+}
+
+/// What happened to rows, over all documents.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RowCounts {
+    /// Rows that the shared structures led to.
+    pub candidates: u64,
+    /// Of those, rows decided by their access predicate alone.
+    pub decided: u64,
+    /// Rows judged by columns.
+    pub columnar: u64,
+    /// Rows evaluated one by one.
+    pub verified: u64,
+}
+
+impl std::ops::AddAssign for RowCounts {
+    fn add_assign(&mut self, other: RowCounts) {
+        self.candidates += other.candidates;
+        self.decided += other.decided;
+        self.columnar += other.columnar;
+        self.verified += other.verified;
+    }
 }
 
 /// The matcher: settings and a pool of caches, to be shared between threads.
@@ -109,6 +134,7 @@ impl Inverted {
                     symbols: DocumentSymbols::default(),
                     rows_seen: BitSet::default(),
                     flat_plans: HashMap::default(),
+                    rows: RowCounts::default(),
                 });
                 (segment.number(), own)
             })
@@ -137,6 +163,7 @@ impl Inverted {
             total.path_states += states;
             total.cache_bytes += bytes + part.rows_seen.memory_bytes();
             total.path_cache_clears += clears;
+            total.rows += part.rows;
         }
         total
     }
@@ -155,7 +182,8 @@ impl Inverted {
             resolve(segment, document, &mut own.symbols);
             own.walker.walk(segment, &own.patterns, document, &own.symbols);
             let mut judge = Judge {
-                segment,
+                view: segment.view(),
+                hit: &own.walker.hit,
                 document,
                 symbols: &own.symbols,
                 rows_seen: &mut own.rows_seen,
@@ -166,12 +194,14 @@ impl Inverted {
                 mask: Vec::new(),
                 satisfied: Vec::new(),
                 failed: Vec::new(),
+                rows: RowCounts::default(),
             };
-            judge.run_all(&own.walker);
-            let Judge { satisfied, failed, .. } = judge;
+            judge.run_all(candidates(segment, &own.walker));
+            let Judge { satisfied, failed, rows, .. } = judge;
+            own.rows += rows;
             matches.add(snapshot, number, stream, satisfied);
             for (row, error) in failed {
-                matches.fail(snapshot, number, stream, segment.subscriptions_of(row), &error);
+                matches.fail(snapshot, number, stream, segment.view().subscriptions_of(row), &error);
             }
         }
         matches
@@ -200,7 +230,9 @@ fn candidates<'a>(segment: &'a Segment, walker: &'a Walker) -> impl Iterator<Ite
 
 /// Judges the candidates of one document in one segment.
 struct Judge<'a> {
-    segment: &'a Segment,
+    view: View<'a>,
+    /// Postings that the document hits.
+    hit: &'a BitSet,
     document: &'a Document,
     symbols: &'a DocumentSymbols,
     rows_seen: &'a mut BitSet,
@@ -211,12 +243,13 @@ struct Judge<'a> {
     mask: Vec<u8>,
     satisfied: Vec<Range<u32>>,
     failed: Vec<(u32, EvaluateError)>,
+    rows: RowCounts,
 }
 
 impl<'a> Judge<'a> {
-    fn run_all(&mut self, walker: &'a Walker) {
-        self.rows_seen.reserve(self.segment.row_count() as usize);
-        for run in candidates(self.segment, walker) {
+    fn run_all<'r>(&mut self, candidates: impl Iterator<Item = &'r Run>) {
+        self.rows_seen.reserve(self.view.row_count() as usize);
+        for run in candidates {
             if run.is_shared() {
                 // Rows in several postings are judged once each.
                 for row in run.rows() {
@@ -232,7 +265,9 @@ impl<'a> Judge<'a> {
     }
 
     fn judge(&mut self, run: &Run, rows: Range<u32>) {
+        self.rows.candidates += rows.len() as u64;
         if run.is_decided() {
+            self.rows.decided += rows.len() as u64;
             self.satisfy(rows);
         } else if rows.len() < MIN_COLUMNAR_ROWS || !self.refine(run, rows.clone()) {
             self.verify(run.signature, rows);
@@ -240,7 +275,7 @@ impl<'a> Judge<'a> {
     }
 
     fn satisfy(&mut self, rows: Range<u32>) {
-        let subscriptions = self.segment.subscriptions_of_rows(rows);
+        let subscriptions = self.view.subscriptions_of_rows(rows);
         match self.satisfied.last_mut() {
             Some(last) if last.end == subscriptions.start => last.end = subscriptions.end,
             _ => self.satisfied.push(subscriptions),
@@ -248,11 +283,15 @@ impl<'a> Judge<'a> {
     }
 
     fn verify(&mut self, signature: u32, rows: Range<u32>) {
-        let segment = self.segment;
-        let signature = segment.signature(signature);
-        let query = segment.query(&signature);
+        let view = self.view;
+        let signature = view.signature(signature);
+        let query = view.query(&signature);
         for row in rows {
-            segment.constants(&signature, row, &mut self.constants);
+            if !view.requirements(&signature, row).all(|posting| self.hit.contains(posting)) {
+                continue;
+            }
+            self.rows.verified += 1;
+            view.constants(&signature, row, &mut self.constants);
             match self.verifier.verify(query, signature.plain, &self.constants) {
                 Ok(true) => self.satisfy(row..row + 1),
                 Ok(false) => {}
@@ -263,20 +302,21 @@ impl<'a> Judge<'a> {
 
     /// Judges the rows of a flat signature by columns; false if the signature is not flat.
     fn refine(&mut self, run: &Run, rows: Range<u32>) -> bool {
-        let segment = self.segment;
-        let signature = segment.signature(run.signature);
-        let query = segment.query(&signature);
+        let view = self.view;
+        let signature = view.signature(run.signature);
+        let query = view.query(&signature);
         let plan = self
             .flat_plans
             .entry(run.signature)
             .or_insert_with(|| if signature.plain { FlatPlan::new(&query).map(Arc::new) } else { None });
         let Some(plan) = plan.clone() else { return false };
-        let view = self
+        let seen = self
             .flat_views
             .entry(run.signature)
-            .or_insert_with(|| FlatView::new(&plan, &query, segment, self.document, self.symbols));
+            .or_insert_with(|| FlatView::new(&plan, &query, &view, self.document, self.symbols));
+        self.rows.columnar += rows.len() as u64;
         let mut mask = std::mem::take(&mut self.mask);
-        view.refine(&plan, segment, &signature, rows.clone(), &mut mask);
+        seen.refine(&plan, &view, &signature, rows.clone(), &mut mask);
         for (row, _) in rows.zip(&mask).filter(|(_, held)| **held == 1) {
             if plan.residual {
                 self.verify(run.signature, row..row + 1);

@@ -12,14 +12,15 @@ pub fn match_document(snapshot: &Snapshot, document: &Document, stream: Option<&
     for (number, part) in snapshot.segments.iter().enumerate() {
         let segment = &*part.segment;
         let symbols = DocumentSymbols::new(document, |test| segment.symbols().find(test));
+        let view = segment.view();
         let mut constants = Vec::new();
         let mut satisfied = Vec::new();
-        for signature in 0..segment.signature_count() {
-            let signature = segment.signature(signature);
-            let query = segment.query(&signature);
+        for signature in 0..view.signature_count() {
+            let signature = view.signature(signature);
+            let query = view.query(&signature);
             for row in signature.rows.clone() {
-                segment.constants(&signature, row, &mut constants);
-                let subscriptions = segment.subscriptions_of(row);
+                view.constants(&signature, row, &mut constants);
+                let subscriptions = view.subscriptions_of(row);
                 match Evaluator::new(document, &symbols, cost_limit).boolean(query, &constants) {
                     Ok(true) => satisfied.push(subscriptions),
                     Ok(false) => {}

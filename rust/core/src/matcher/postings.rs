@@ -37,7 +37,8 @@ pub(super) struct Walker {
     /// Postings hit by a value in a state: the value plays the part of one more input symbol of the lazy DFA.
     value_hits: HashMap<(StateId, u64), (Range<u32>, u64), FixedState>,
     value_postings: Vec<Posting>,
-    hit: BitSet,
+    /// The same as a set.
+    pub(super) hit: BitSet,
     document_number: u64,
     /// Postings hit by the document, each once.
     pub(super) hits: Vec<Posting>,
@@ -75,7 +76,7 @@ impl Walker {
         symbols: &DocumentSymbols,
     ) {
         let (trie, predicates) = (segment.trie(), segment.predicates());
-        let strings = segment.strings();
+        let (strings, view) = (segment.strings(), segment.view());
         self.document_number += 1;
         self.hits.clear();
         self.ranges.clear();
@@ -124,7 +125,7 @@ impl Walker {
                 }
                 if accepts.flags != 0 {
                     let value = document.string_value(at as u32);
-                    self.probe(&predicates, state, value, &|value| segment.find_string(value), || {
+                    self.probe(&predicates, state, value, &|value| view.find_string(value), || {
                         (patterns.get_or_init(|| Patterns::new(&predicates, strings)), strings)
                     });
                 }

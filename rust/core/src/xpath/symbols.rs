@@ -153,6 +153,8 @@ pub struct DocumentSymbols {
     pub local: Vec<Symbol>,
     /// Number of the [`NameTest::Namespace`] test, or [`NO_SYMBOL`].
     pub namespace: Vec<Symbol>,
+    /// Whether any name passes a test that is not on its expanded name.
+    loose: bool,
 }
 
 impl DocumentSymbols {
@@ -173,12 +175,21 @@ impl DocumentSymbols {
             self.local.push(find(NameTest::Local(&name.local)).unwrap_or(NO_SYMBOL));
             self.namespace.push(find(NameTest::Namespace(&name.uri)).unwrap_or(NO_SYMBOL));
         }
+        self.loose = self.local.iter().chain(&self.namespace).any(|symbol| *symbol != NO_SYMBOL);
+    }
+
+    /// Whether a name passes this test only by its expanded name. (Tests of other kinds have numbers of their own, so
+    /// this is false only where the document has names that pass such tests.)
+    #[inline]
+    pub fn is_expanded_only(&self, symbol: Symbol) -> bool {
+        !self.loose || (!self.local.contains(&symbol) && !self.namespace.contains(&symbol))
     }
 
     /// Whether the document name number `name` passes the test `symbol`.
     #[inline]
     pub fn passes(&self, name: u32, symbol: Symbol) -> bool {
         let name = name as usize;
-        self.expanded[name] == symbol || self.local[name] == symbol || self.namespace[name] == symbol
+        self.expanded[name] == symbol
+            || (self.loose && (self.local[name] == symbol || self.namespace[name] == symbol))
     }
 }
