@@ -479,6 +479,7 @@ impl Index {
             .iter()
             .map(|part| DocumentSymbols::new(document, |test| part.segment.symbols().find(test)))
             .collect();
+        let mut locator = sardonyx_core::document::Locator::new(document, source);
         let mut found = Vec::with_capacity(matches.len());
         let mut constants = Vec::new();
         for (number, subscription) in matches.iter() {
@@ -494,7 +495,7 @@ impl Index {
                 Value::Nodes(nodes) => nodes,
                 _ => Vec::new(),
             };
-            let nodes = nodes.into_iter().take(node_limit).map(|node| MatchedNode::new(document, node, source));
+            let nodes = nodes.into_iter().take(node_limit).map(|node| MatchedNode::new(document, node, &mut locator));
             found.push((segment.ids().get(subscription).to_owned(), nodes.collect()));
         }
         Ok(found)
