@@ -51,9 +51,9 @@ def parse(payload: bytes) -> Any:
 
 @dataclass(frozen=True)
 class Node:
-    """A selected node in a form that can be compared: its element's location, its kind, and its string-value."""
+    """A selected node in a form that can be compared: its place, its string-value, and an element's line."""
 
-    location: str
+    place: tuple[Any, ...]
     value: str
     line: int | None
 
@@ -88,15 +88,14 @@ class Oracle:
         """The nodes of a node-set in document order, without the document node and without namespace nodes."""
         return [self._node(item) for item in self.value(expression) if not isinstance(item, tuple)]
 
-    def _node(self, item: Any) -> Node:
+    @staticmethod
+    def _node(item: Any) -> Node:
         if isinstance(item, str):
-            parent = item.getparent()  # type: ignore[attr-defined]
-            if item.is_attribute:  # type: ignore[attr-defined]
-                return Node(f"{self.tree.getpath(parent)}/@{item.attrname}", str(item), None)  # type: ignore[attr-defined]
-            side = "text" if item.is_text else "tail"  # type: ignore[attr-defined]
-            return Node(f"{self.tree.getpath(parent)}/{side}()", str(item), None)
-        value = item.text or "" if callable(item.tag) else "".join(item.xpath("descendant::text()"))
-        return Node(self.tree.getpath(item), value, item.sourceline)
+            owner = item.getparent()  # type: ignore[attr-defined]
+            kind = item.attrname if item.is_attribute else item.is_tail  # type: ignore[attr-defined]
+            return Node((owner, kind), str(item), None)
+        value = item.text or "" if callable(item.tag) else item.xpath("string()")
+        return Node((item,), str(value), item.sourceline)
 
 
 # --- deviations undone by mapping -------------------------------------------------------------------------------------
