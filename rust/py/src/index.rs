@@ -374,6 +374,10 @@ impl Index {
         dict.set_item("cache_bytes", caches.cache_bytes)?;
         dict.set_item("path_states", caches.path_states)?;
         dict.set_item("path_cache_clears", caches.path_cache_clears)?;
+        dict.set_item("candidate_rows", caches.rows.candidates)?;
+        dict.set_item("decided_rows", caches.rows.decided)?;
+        dict.set_item("columnar_rows", caches.rows.columnar)?;
+        dict.set_item("verified_rows", caches.rows.verified)?;
         dict.set_item("documents", self.documents.load(Ordering::Relaxed))?;
         for (name, _) in snapshot.segments.first().map(|part| part.segment.image().sizes()).unwrap_or_default() {
             let bytes = sum(&|part| {
