@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+from xml.parsers import expat
 
 from lxml import etree
 
@@ -45,8 +46,22 @@ def parser(**options: Any) -> etree.XMLParser:
 
 
 def parse(payload: bytes) -> Any:
-    """The tree of a document; raises `lxml.etree.XMLSyntaxError`."""
-    return etree.fromstring(payload, parser()).getroottree()
+    """The tree of a document; raises `lxml.etree.XMLSyntaxError`.
+
+    A namespace name that is no URI reference is no error of well-formedness (Namespaces in XML, 2.2 and 7); libxml2
+    warns, and lxml refuses on that warning. Expat then says whether there is anything else.
+    """
+    strict = parser()
+    try:
+        return etree.fromstring(payload, strict).getroottree()
+    except etree.XMLSyntaxError as error:
+        if not all(entry.type_name.startswith("WAR_NS_URI") for entry in strict.error_log):
+            raise
+        try:
+            expat.ParserCreate(namespace_separator="\x01").Parse(payload, True)
+        except expat.ExpatError:
+            raise error from None
+    return etree.fromstring(payload, parser(recover=True)).getroottree()
 
 
 @dataclass(frozen=True)
