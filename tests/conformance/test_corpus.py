@@ -10,7 +10,7 @@ from tests import engine, libxml2
 from tests.corpus_cases import Case, load
 
 CASES = load()
-CASE_COUNT = 106
+CASE_COUNT = 110
 ERRORS: dict[str, tuple[type[Exception], ...]] = {
     "not_well_formed": (errors.NotWellFormedError,),
     "encoding": (errors.EncodingError, errors.NotWellFormedError),
