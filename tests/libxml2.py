@@ -33,9 +33,9 @@ etree.FunctionNamespace(CAPTURE_URI)["capture"] = _capture
 
 
 class _Nothing(etree.Resolver):
-    def resolve(self, url: str, public_id: str, context: Any) -> Any:
+    def resolve(self, *_requested: Any) -> Any:
         """Nothing outside the document is ever read."""
-        return self.resolve_string("", context)
+        return self.resolve_string("", _requested[-1])  # type: ignore[call-arg]
 
 
 def parser(**options: Any) -> etree.XMLParser:
@@ -87,6 +87,10 @@ class Oracle:
     def boolean(self, expression: str) -> bool:
         """boolean() of the expression at the document node."""
         return bool(self._evaluate(f"boolean(/self::node()[boolean({expression})])"))
+
+    def absolute(self, expression: str) -> Any:
+        """The value of an expression that does not depend on the context node."""
+        return self._evaluate(expression)
 
     def value(self, expression: str) -> Any:
         """The value of the expression at the document node: lxml leaves the document node out of a node-set."""
@@ -191,7 +195,7 @@ def _undeclared_default_node(expression: Expression, document: str) -> bool:
 
 
 def _first_child_of_the_root(expression: Expression, document: str) -> bool:
-    """XPath 2.2: preceding:: holds all nodes before that are no ancestors; libxml2 never reaches the root's first child.
+    """XPath 2.2: preceding:: holds all nodes before but ancestors; libxml2 never reaches the root's first child.
 
     That shows where the first child is a comment or an instruction, or where one follows the document element.
     """
@@ -201,7 +205,7 @@ def _first_child_of_the_root(expression: Expression, document: str) -> bool:
 
 
 def _mapped_letters(expression: Expression, document: str) -> bool:
-    """No deviation, but where the mapping of exponents shows: functions that take strings of digits and letters apart."""
+    """No deviation, but where the mapping of exponents shows: functions that take strings apart."""
     text = expression.text()
     if not re.search(r"translate|substring", text):
         return False

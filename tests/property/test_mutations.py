@@ -11,9 +11,10 @@ from tests.generators.pick import Pick, RandomPick
 from tests.property.profiles import PAIRS, SEED
 
 FRAGMENTS = (
-    "<", ">", "/>", "</a>", "<a>", "&", "&amp;", "&#65;", "&#x0;", ";", '"', "'", "=", " ", "xmlns:p=''", "xmlns=''", "p:",
-    ":", "<!--", "-->", "--", "<![CDATA[", "]]>", "]", "<?", "?>", "<?xml version='1.0'?>", "<!DOCTYPE a>", "%", "\u0000",
-    "\uFFFE", "\r", "é", "k='1'", "<!ENTITY e 'x'>", "&e;", "xml:lang=''", "xmlns:xml='u'", "-", "#", "!", "[",
+    "<", ">", "/>", "</a>", "<a>", "&", "&amp;", "&#65;", "&#x0;", ";", '"', "'", "=", " ", "xmlns:p=''", "xmlns=''",
+    "p:", ":", "<!--", "-->", "--", "<![CDATA[", "]]>", "]", "<?", "?>", "<?xml version='1.0'?>", "<!DOCTYPE a>", "%",
+    "\u0000", "\uFFFE", "\r", "é", "k='1'", "<!ENTITY e 'x'>", "&e;", "xml:lang=''", "xmlns:xml='u'", "-", "#", "!",
+    "[",
 )  # fmt: skip
 
 
@@ -74,8 +75,7 @@ def test_mutated_bytes_never_crash() -> None:
             payload[pick.below(len(payload))] = pick.below(256)
         try:
             document = _core.Document.parse(bytes(payload))
-        except errors.DocumentError as error:
-            assert error.kind
-        else:
-            assert document.canonical()
-            assert document.evaluate("count(//node())") >= 1.0
+        except errors.DocumentError:
+            continue
+        assert document.canonical()
+        assert document.evaluate("count(//node()) >= 1")
