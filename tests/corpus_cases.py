@@ -59,5 +59,6 @@ def load() -> list[Case]:
     assert len(names) == len(set(names)), "names of cases are unique"
     for case in cases:
         for query, signs in case.matches.items():
-            assert len(signs) == len(case.accepted) and set(signs) <= {"+", "-"}, (case.name, query)
+            assert len(signs) == len(case.accepted), (case.name, query)
+            assert set(signs) <= {"+", "-"}, (case.name, query)
     return cases

@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+from xml.parsers import expat
 
 from lxml import etree
 
@@ -32,9 +33,9 @@ etree.FunctionNamespace(CAPTURE_URI)["capture"] = _capture
 
 
 class _Nothing(etree.Resolver):
-    def resolve(self, url: str, public_id: str, context: Any) -> Any:
+    def resolve(self, *_requested: Any) -> Any:
         """Nothing outside the document is ever read."""
-        return self.resolve_string("", context)
+        return self.resolve_string("", _requested[-1])  # type: ignore[call-arg]
 
 
 def parser(**options: Any) -> etree.XMLParser:
@@ -45,15 +46,29 @@ def parser(**options: Any) -> etree.XMLParser:
 
 
 def parse(payload: bytes) -> Any:
-    """The tree of a document; raises `lxml.etree.XMLSyntaxError`."""
-    return etree.fromstring(payload, parser()).getroottree()
+    """The tree of a document; raises `lxml.etree.XMLSyntaxError`.
+
+    A namespace name that is no URI reference is no error of well-formedness (Namespaces in XML, 2.2 and 7); libxml2
+    warns, and lxml refuses on that warning. Expat then says whether there is anything else.
+    """
+    strict = parser()
+    try:
+        return etree.fromstring(payload, strict).getroottree()
+    except etree.XMLSyntaxError as error:
+        if not all(entry.type_name.startswith("WAR_NS_URI") for entry in strict.error_log):
+            raise
+        try:
+            expat.ParserCreate(namespace_separator="\x01").Parse(payload, True)
+        except expat.ExpatError:
+            raise error from None
+    return etree.fromstring(payload, parser(recover=True)).getroottree()
 
 
 @dataclass(frozen=True)
 class Node:
-    """A selected node in a form that can be compared: its element's location, its kind, and its string-value."""
+    """A selected node in a form that can be compared: its place, its string-value, and an element's line."""
 
-    location: str
+    place: tuple[Any, ...]
     value: str
     line: int | None
 
@@ -73,6 +88,10 @@ class Oracle:
         """boolean() of the expression at the document node."""
         return bool(self._evaluate(f"boolean(/self::node()[boolean({expression})])"))
 
+    def absolute(self, expression: str) -> Any:
+        """The value of an expression that does not depend on the context node."""
+        return self._evaluate(expression)
+
     def value(self, expression: str) -> Any:
         """The value of the expression at the document node: lxml leaves the document node out of a node-set."""
         _captured.clear()
@@ -88,15 +107,14 @@ class Oracle:
         """The nodes of a node-set in document order, without the document node and without namespace nodes."""
         return [self._node(item) for item in self.value(expression) if not isinstance(item, tuple)]
 
-    def _node(self, item: Any) -> Node:
+    @staticmethod
+    def _node(item: Any) -> Node:
         if isinstance(item, str):
-            parent = item.getparent()  # type: ignore[attr-defined]
-            if item.is_attribute:  # type: ignore[attr-defined]
-                return Node(f"{self.tree.getpath(parent)}/@{item.attrname}", str(item), None)  # type: ignore[attr-defined]
-            side = "text" if item.is_text else "tail"  # type: ignore[attr-defined]
-            return Node(f"{self.tree.getpath(parent)}/{side}()", str(item), None)
-        value = item.text or "" if callable(item.tag) else "".join(item.xpath("descendant::text()"))
-        return Node(self.tree.getpath(item), value, item.sourceline)
+            owner = item.getparent()  # type: ignore[attr-defined]
+            kind = item.attrname if item.is_attribute else item.is_tail  # type: ignore[attr-defined]
+            return Node((owner, kind), str(item), None)
+        value = item.text or "" if callable(item.tag) else item.xpath("string()")
+        return Node((item,), str(value), item.sourceline)
 
 
 # --- deviations undone by mapping -------------------------------------------------------------------------------------
@@ -177,7 +195,7 @@ def _undeclared_default_node(expression: Expression, document: str) -> bool:
 
 
 def _first_child_of_the_root(expression: Expression, document: str) -> bool:
-    """XPath 2.2: preceding:: holds all nodes before that are no ancestors; libxml2 never reaches the root's first child.
+    """XPath 2.2: preceding:: holds all nodes before but ancestors; libxml2 never reaches the root's first child.
 
     That shows where the first child is a comment or an instruction, or where one follows the document element.
     """
@@ -187,7 +205,7 @@ def _first_child_of_the_root(expression: Expression, document: str) -> bool:
 
 
 def _mapped_letters(expression: Expression, document: str) -> bool:
-    """No deviation, but where the mapping of exponents shows: functions that take strings of digits and letters apart."""
+    """No deviation, but where the mapping of exponents shows: functions that take strings apart."""
     text = expression.text()
     if not re.search(r"translate|substring", text):
         return False

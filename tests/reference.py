@@ -28,48 +28,27 @@ class Context:
     size: int = 1
 
 
-def descendants(node: Node) -> Iterable[Node]:
-    """The descendants in document order."""
-    for child in node.children:
-        yield child
-        yield from descendants(child)
-
-
-def ancestors(node: Node) -> Iterable[Node]:
-    """The ancestors, nearest first."""
-    while node.parent is not None:
-        node = node.parent
-        yield node
-
-
-def root_of(node: Node) -> Node:
-    """The root of the node's document."""
-    return [node, *ancestors(node)][-1]
-
-
 def axis(node: Node, name: str) -> list[Node]:
     """The nodes of an axis (2.2), in the axis's direction."""
-    is_child = node.parent is not None and node.kind not in ("attribute", "namespace")
-    siblings = node.parent.children if is_child and node.parent is not None else [node]
-    at = siblings.index(node)
-    above = set(ancestors(node))
-    below = set(descendants(node))
-    everything = descendants(root_of(node))
     if name in ("following", "preceding"):
-        others = [n for n in everything if n is not node and n not in above and n not in below]
+        above, below = set(node.ancestors), set(node.descendants)
+        others = [n for n in node.root.descendants if n is not node and n not in above and n not in below]
         if name == "following":
             return [n for n in others if n.order > node.order]
         return [n for n in reversed(others) if n.order < node.order]
+    is_child = node.parent is not None and node.kind not in ("attribute", "namespace")
+    siblings = node.parent.children if is_child and node.parent is not None else [node]
+    at = siblings.index(node)
     table: dict[str, Callable[[], list[Node]]] = {
         "self": lambda: [node],
         "child": lambda: node.children,
         "parent": lambda: [node.parent] if node.parent is not None else [],
         "attribute": lambda: node.attributes,
         "namespace": lambda: node.namespaces,
-        "descendant": lambda: list(descendants(node)),
-        "descendant-or-self": lambda: [node, *descendants(node)],
-        "ancestor": lambda: list(ancestors(node)),
-        "ancestor-or-self": lambda: [node, *ancestors(node)],
+        "descendant": lambda: node.descendants,
+        "descendant-or-self": lambda: [node, *node.descendants],
+        "ancestor": lambda: node.ancestors,
+        "ancestor-or-self": lambda: [node, *node.ancestors],
         "following-sibling": lambda: siblings[at + 1 :],
         "preceding-sibling": lambda: siblings[:at][::-1],
     }
@@ -238,7 +217,7 @@ def _path(path: Path, context: Context) -> list[Node]:
     elif path.steps and not path.steps[0].separator:
         nodes = [context.node]
     else:
-        nodes = [root_of(context.node)]
+        nodes = [context.node.root]
     for step in path.steps:
         nodes = _step(nodes, step)
     return nodes
@@ -253,7 +232,8 @@ def _operation(operation: Operation, context: Context) -> Value:
         return boolean(evaluate(operation.right, context))
     right = evaluate(operation.right, context)
     if operator == "|":
-        assert isinstance(left, list) and isinstance(right, list)
+        assert isinstance(left, list)
+        assert isinstance(right, list)
         return _sorted(left + right)
     if operator in ("=", "!=", "<", "<=", ">", ">="):
         return compare(operator, left, right)
@@ -279,7 +259,7 @@ def _translate(text: str, source: str, target: str) -> str:
 
 
 def _lang(node: Node, wanted: str) -> bool:
-    for element in [node, *ancestors(node)]:
+    for element in [node, *node.ancestors]:
         for attribute in element.attributes:
             if attribute.local == "lang" and attribute.uri == XML_NAMESPACE:
                 value, asked = attribute.value.lower(), wanted.lower()
@@ -290,7 +270,7 @@ def _lang(node: Node, wanted: str) -> bool:
 def _identified(value: Value, context: Context) -> list[Node]:
     names = [node.string_value for node in value] if isinstance(value, list) else [string(value)]
     wanted = {word for text in names for word in re.split(r"[ \t\r\n]+", text) if word}
-    return [node for node in descendants(root_of(context.node)) if node.identifier in wanted and node.identifier]
+    return [node for node in context.node.root.descendants if node.identifier in wanted and node.identifier]
 
 
 def _call(call: Call, context: Context) -> Value:

@@ -1,6 +1,7 @@
 """The data model of XPath 1.0 (section 5), built from lxml's tree, for the reference evaluator."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 XML_NAMESPACE = "http://www.w3.org/XML/1998/namespace"
@@ -22,7 +23,22 @@ class Node:
     namespaces: list["Node"] = field(default_factory=list)
     identifier: str = ""
 
+    @cached_property
+    def descendants(self) -> list["Node"]:
+        """The descendants in document order."""
+        return [node for child in self.children for node in (child, *child.descendants)]
+
+    @cached_property
+    def ancestors(self) -> list["Node"]:
+        """The ancestors, nearest first."""
+        return [] if self.parent is None else [self.parent, *self.parent.ancestors]
+
     @property
+    def root(self) -> "Node":
+        """The root of the document."""
+        return self.ancestors[-1] if self.ancestors else self
+
+    @cached_property
     def string_value(self) -> str:
         """The string-value (5.1 to 5.7)."""
         if self.kind in ("root", "element"):

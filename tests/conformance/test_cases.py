@@ -59,7 +59,7 @@ def test_count() -> None:
 @pytest.mark.parametrize(
     "case", [case for case in _cases() if case["id"] not in SCENARIOS], ids=lambda case: str(case["id"])
 )
-def test_case(case: dict[str, Any], matcher: str) -> None:
+def test_case(case: dict[str, Any], matcher: Any) -> None:
     """Every document of the case, with a good one after each to see that nothing is left over."""
     index = _index(case)
     good = _core.Index()
@@ -77,7 +77,9 @@ def test_case(case: dict[str, Any], matcher: str) -> None:
                 for at, result in enumerate(expected["results"])
                 if result is True and case["subscriptions"][at]["lang"] == "xpath"
             ]
-            assert index.match(document, matcher=matcher) == sorted(wanted), f"document {position}: {case['expected']['rule']}"
+            assert index.match(document, matcher=matcher) == sorted(wanted), (
+                f"document {position}: {case['expected']['rule']}"
+            )
         assert good.match(b"<good/>", matcher=matcher) == ["g"]
 
 

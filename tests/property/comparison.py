@@ -38,9 +38,7 @@ def expected_value(oracle: libxml2.Oracle, expression: Expression) -> Any:
     return values
 
 
-def same(
-    found: Any, expected: Any, has_namespace_nodes: bool, mapping: Callable[[str], str] = libxml2.mapped
-) -> bool:
+def same(found: Any, expected: Any, has_namespace_nodes: bool, mapping: Callable[[str], str] = libxml2.mapped) -> bool:
     """Equality of XPath values; NaN equals itself here, and namespace nodes have no order of their own."""
     if isinstance(expected, list):
         if not isinstance(found, list):

@@ -19,7 +19,7 @@ class Profile:
 
 PROFILES = {
     "quick": Profile(pairs=20_000, populations=15),
-    "ci": Profile(pairs=100_000, populations=100),
+    "ci": Profile(pairs=60_000, populations=60),
     "long": Profile(pairs=10_000_000, populations=5_000),
 }
 PROFILE = PROFILES.get(settings.get_current_profile_name(), PROFILES["quick"])

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from lxml import etree
 
 from sardonyx import _core
 from tests import engine, libxml2
@@ -27,10 +28,12 @@ def test_ignoring_namespaces_is_stripping_them() -> None:
     for round_ in range(PROFILE.populations * 8):
         pick = RandomPick(SEED + 50_000 + round_)
         document = documents.generate(pick)
+        if "<!DOCTYPE" in document.text:
+            continue  # declarations are for names as written, so stripping prefixes changes what they say
         plain = without_namespaces(document.text)
         try:
             oracle = libxml2.Oracle(libxml2.mapped(plain).encode(document.encoding))
-        except libxml2.etree.XMLSyntaxError:
+        except etree.XMLSyntaxError:
             continue  # two attributes became one
         generator = Expressions(pick, namespaces=False)
         expressions = [generator.any(2) for _ in range(20)]
