@@ -5,12 +5,15 @@ Private: use `sardonyx.Broker`, `sardonyx.Document` and friends. Errors are rais
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, TypedDict, final
+from typing import Any, Literal, TypeAlias, TypedDict, final, type_check_only
+
+__all__ = ["Document", "Index", "Splitter", "__version__", "check", "notification_ids"]
 
 __version__: str
 
-Matcher = Literal["inverted", "naive"]
+Matcher: TypeAlias = Literal["inverted", "naive"]
 
+@type_check_only
 class ErrorFields(TypedDict):
     """What every error of the core says; the keyword arguments of the classes in `sardonyx.errors`."""
 
@@ -20,6 +23,7 @@ class ErrorFields(TypedDict):
     column: int | None
     offset: int | None
 
+@type_check_only
 class MatchedNode(TypedDict):
     """A node that a filter selected: XPath location, line of its start (from 1), string-value."""
 
@@ -61,7 +65,7 @@ class Index:
     def generation(self) -> int: ...
     def __len__(self) -> int:
         """Number of live subscriptions."""
-    def __contains__(self, subscription_id: str) -> bool: ...
+    def __contains__(self, key: str, /) -> bool: ...
     def register(self, table: Any) -> list[tuple[int, str, ErrorFields]]:
         """Register a batch as one generation; an id already there is replaced.
 
@@ -110,12 +114,14 @@ class Index:
     def save(self, path: str) -> str:
         """Write the current generation to one file (atomically); returns its content hash (hex)."""
     @staticmethod
-    def load(path: str, verify: bool = True, cost_limit: int | None = None,
-             limits: Mapping[str, int | str] | None = None) -> Index:
+    def load(
+        path: str, verify: bool = True, cost_limit: int | None = None, limits: Mapping[str, int | str] | None = None
+    ) -> Index:
         """Open a saved index by memory map; raises `IndexFormatError` if it is foreign, truncated or damaged."""
     def stats(self) -> dict[str, int]:
         """Counters and sizes: `subscriptions`, `rows`, `signatures`, `segments`, `tombstones`, `generation`,
-        `index_bytes`, `cache_bytes`, `path_states`, `path_cache_clears`, `documents`, ..."""
+        `index_bytes`, `cache_bytes`, `path_states`, `path_cache_clears`, `documents`, ...
+        """
 
 def check(
     query: str,

@@ -321,8 +321,8 @@ class Broker:
         >>> broker = Broker()
         >>> broker.register("1", "/a")
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     hash = broker.save(pathlib.Path(folder) / "one.index")
-        ...     Broker.load(pathlib.Path(folder) / "one.index").match("<a/>")
+        ...     hash = broker.save(pathlib.Path(folder) / "one.sdx")
+        ...     Broker.load(pathlib.Path(folder) / "one.sdx").match("<a/>")
         ['1']
         """
         return self._index.save(os.fspath(path))

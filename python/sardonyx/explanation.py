@@ -116,5 +116,6 @@ def _clause(clause: Clause) -> Text:
         text.append(f"  {clause.reason}", "dim")
     for node in clause.nodes:
         value = node.value if len(node.value) <= 60 else node.value[:57] + "..."
-        text.append(f"\n    {node.path} (line {node.line}) = {value!r}", "dim")
+        shown = f" = {value!r}" if value else ""
+        text.append(f"\n    {node.path} (line {node.line}){shown}", "dim")
     return text

@@ -52,7 +52,7 @@ def main() -> None:
     Examples:
       sardonyx match -s queries.txt message.xml
       sardonyx match -s alerts.yaml --json inbox/ | jq -r .subscription
-      sardonyx index build -s queries.txt.gz -o queries.index
+      sardonyx index build -s queries.txt.gz -o queries.sdx
       sardonyx demo
 
     \b

@@ -11,7 +11,6 @@ from typing import Any
 import click
 import yaml
 from rich.console import Console
-from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
@@ -49,21 +48,25 @@ def demo(keep: Path | None) -> None:
                 "sink": {"kind": "parquet", "path": str(results)},
             }
         )
-        out.print(Rule("1. The pipeline: alerts -> Spark -> notifications", align="left"))
+        _head(out, "1. The pipeline: alerts -> Spark -> notifications")
         with shown() as on_progress:
             summary = spark.run_pipeline(config, on_progress=on_progress)
         out.print(described(summary, config))
         session = spark.local_session()
         notifications = spark.read_notifications(session, results).select("document_id", "subscription_id").toArrow()
         letters = spark.read_dead_letters(session, results).toArrow().to_pylist()
-        out.print(Rule("2. Who hears what", align="left"))
+        _head(out, "2. Who hears what")
         _show_notifications(out, data, notifications.to_pylist())
-        out.print(Rule("3. What could not be processed, and why", align="left"))
+        _head(out, "3. What could not be processed, and why")
         out.print(common.refusals("Dead letters", [_letter(row) for row in letters]))
-        out.print(Rule("4. Why: one subscription and one alert, explained", align="left"))
+        _head(out, "4. Why: one subscription and one alert, explained")
         _explain(out, data)
-        out.print(Rule("5. Where to go from here", align="left"))
+        _head(out, "5. Where to go from here")
         _next_steps(out, data, results if keep is not None else None)
+
+
+def _head(out: Console, title: str) -> None:
+    out.print(Text(f"\n{title}", "bold"))
 
 
 def _letter(row: dict[str, Any]) -> DeadLetter:
@@ -86,7 +89,8 @@ def _name(document_id: str) -> str:
 def _show_notifications(out: Console, data: Path, rows: list[dict[str, str]]) -> None:
     counts = Counter(row["subscription_id"] for row in rows)
     examples = {
-        row["subscription_id"]: _name(row["document_id"]) for row in sorted(rows, key=lambda r: r["document_id"])
+        row["subscription_id"]: _name(row["document_id"])
+        for row in sorted(rows, key=lambda r: r["document_id"], reverse=True)
     }
     table = Table(border_style="dim", header_style="bold")
     table.add_column("subscription", style="green", no_wrap=True)

@@ -19,8 +19,8 @@ def index() -> None:
 
     \b
     Examples:
-      sardonyx index build -s queries.txt.gz -o queries.index
-      sardonyx index info queries.index
+      sardonyx index build -s queries.txt.gz -o queries.sdx
+      sardonyx index info queries.sdx
     """
 
 
@@ -44,8 +44,8 @@ def build(
 
     \b
     Examples:
-      sardonyx index build -s queries.txt.gz -o queries.index
-      sardonyx index build -s base.index -s more.jsonl -o new.index
+      sardonyx index build -s queries.txt.gz -o queries.sdx
+      sardonyx index build -s base.sdx -s more.jsonl -o new.sdx
     """
     with common.failures():
         settings = common.settings_from(limits)
@@ -77,7 +77,7 @@ def info(file: Path, as_json: bool) -> None:
 
     \b
     Example:
-      sardonyx index info queries.index
+      sardonyx index info queries.sdx
     """
     with common.failures():
         broker = Broker.load(file)

@@ -66,5 +66,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             caches.path_cache_clears
         );
     }
+    println!("{:?} in {passes} passes over {} documents", inverted.statistics().rows, documents.len());
     Ok(())
 }

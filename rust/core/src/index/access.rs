@@ -11,6 +11,7 @@ use crate::paths::LinearPath;
 use crate::xpath::ast::{CompareOp, ConstantRef, Expr, ExprId, Function, ListId, NONE, PathStart, Query};
 use crate::xpath::display::{compare_sign, constant_text};
 use crate::xpath::symbols::SymbolTable;
+use smallvec::{SmallVec, smallvec};
 
 /// What is asked of the value at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -42,7 +43,7 @@ pub struct Atom {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Access {
     /// The atoms; never empty.
-    pub atoms: Vec<Atom>,
+    pub atoms: SmallVec<[Atom; 1]>,
     /// Whether the disjunction alone decides the expression.
     pub exact: bool,
 }
@@ -64,7 +65,7 @@ impl Atom {
 
 impl Access {
     fn one(path: LinearPath, test: AtomTest, exact: bool) -> Access {
-        Access { atoms: vec![Atom { path, test }], exact }
+        Access { atoms: smallvec![Atom { path, test }], exact }
     }
 
     /// Smaller is more selective, as far as the form tells: equality, then string functions, then ranges, then
@@ -129,8 +130,10 @@ struct Finder<'q, 'c> {
 
 impl Finder<'_, '_> {
     fn trim(&self, found: &mut Vec<Access>) {
-        found.sort_by_key(Access::rank);
-        found.truncate(MAX_ACCESSES);
+        if found.len() > 1 {
+            found.sort_by_cached_key(Access::rank);
+            found.truncate(MAX_ACCESSES);
+        }
     }
 
     /// Accesses of `expr`, evaluated at the end of `context` (`known` = whether that path says where exactly we are).
@@ -333,10 +336,10 @@ impl Finder<'_, '_> {
             return Vec::new();
         }
         let (mut found, linear) = self.nodes(argument, context, known);
-        if let (Function::String, Expr::StringConstant(slot), Some(path)) = (function, value, linear) {
-            if !path.edges.is_empty() {
-                found.push(Access::one(path, AtomTest::StringEqual(slot), false));
-            }
+        if let (Function::String, Expr::StringConstant(slot), Some(path)) = (function, value, linear)
+            && !path.edges.is_empty()
+        {
+            found.push(Access::one(path, AtomTest::StringEqual(slot), false));
         }
         for access in &mut found {
             access.exact = false;

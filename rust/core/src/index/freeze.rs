@@ -2,20 +2,18 @@
 //!
 //! Rows are numbered signature by signature and, within one, by access predicate, so that the rows of a posting are
 //! neighbours: their columns can be scanned and their subscriptions handed out as ranges. Signatures are ordered by
-//! their access paths read backwards, because what one state of the path automaton accepts has its last steps in
+//! the last steps of their access paths, because what one state of the path automaton accepts has its last steps in
 //! common: a document then touches a few stretches of memory instead of a row here and a row there.
 
-use super::access::{Access, AtomTest, accesses};
+use super::access::{Atom, AtomTest};
 use super::builder::{BuildRow, GONE, SegmentBuilder};
+use super::choice::{Choice, MAX_REQUIREMENTS};
 use super::columns::Value;
 use super::image::{ImageWriter, Section};
 use super::segment::{ANY_STREAM, NO_ACCESS, Segment, SignatureRecord, write_symbols, write_texts};
 use crate::paths::{Edge, TrieBuilder, TrieNode};
 use crate::predicates::{NO_POSTING, Posting, ProbeKind, RangeList, Run, flags, hash_slots, probe_key};
-use crate::xpath::ast::{ConstantRef, Query};
-use crate::xpath::semantics::has_positional_predicate;
-use foldhash::fast::FixedState;
-use hashbrown::HashSet;
+use smallvec::SmallVec;
 
 /// Where a row hangs.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
@@ -25,31 +23,45 @@ enum Key {
     Range(TrieNode, u32, f64),
 }
 
-/// How the rows of one signature are reached.
+/// How the rows of one signature are reached, with the paths as trie nodes.
 struct Plan {
     choice: u16,
-    atoms: Vec<(TrieNode, AtomTest)>,
+    plain: bool,
     exact: bool,
-    /// Other atoms that hold whenever the expression is true.
-    requirements: Vec<(TrieNode, AtomTest)>,
-    /// The path of the first atom, last edge first.
-    backwards: Vec<Edge>,
+    atoms: SmallVec<[(TrieNode, AtomTest); 1]>,
+    requirements: SmallVec<[(TrieNode, AtomTest); MAX_REQUIREMENTS]>,
+    ending: [Option<Edge>; 2],
 }
 
 impl Plan {
-    /// No access: every document is checked.
-    fn none() -> Plan {
-        Plan { choice: NO_ACCESS, atoms: Vec::new(), exact: false, requirements: Vec::new(), backwards: Vec::new() }
+    fn new(choice: Choice, trie: &mut TrieBuilder) -> Plan {
+        let mut place = |atom: Atom| (trie.insert(&atom.path), atom.test);
+        Plan {
+            choice: choice.number,
+            plain: choice.plain,
+            exact: choice.exact,
+            ending: choice.ending(),
+            atoms: choice.atoms.into_iter().map(&mut place).collect(),
+            requirements: choice.requirements.into_iter().map(&mut place).collect(),
+        }
     }
 }
 
-/// Requirements kept per row: each is one bit to test before anything is evaluated.
-const MAX_REQUIREMENTS: usize = 2;
+/// The live rows of each signature.
+pub(super) struct SignatureRows {
+    starts: Vec<u32>,
+    rows: Vec<u32>,
+}
 
-/// Larger expressions go straight to the exact evaluator, which does not recurse over steps.
-const MAX_PLAIN_CELLS: usize = 512;
-/// Rows of one signature looked at to compare the columns' numbers of distinct constants.
-const DISTINCT_SAMPLE: usize = 4096;
+impl SignatureRows {
+    pub(super) fn rows(&self, signature: usize) -> &[u32] {
+        &self.rows[self.starts[signature] as usize..self.starts[signature + 1] as usize]
+    }
+
+    fn rows_mut(&mut self, signature: usize) -> &mut [u32] {
+        &mut self.rows[self.starts[signature] as usize..self.starts[signature + 1] as usize]
+    }
+}
 
 impl SegmentBuilder {
     /// The finished segment.
@@ -57,7 +69,7 @@ impl SegmentBuilder {
         let mut by_signature = self.rows_by_signature();
         let mut trie = TrieBuilder::default();
         let mut plans: Vec<Plan> =
-            by_signature.iter().enumerate().map(|(number, rows)| self.plan(number, rows, &mut trie)).collect();
+            self.choices(&by_signature).into_iter().map(|choice| Plan::new(choice, &mut trie)).collect();
         let (flat, numbers) = trie.freeze();
         for (node, _) in plans.iter_mut().flat_map(|plan| plan.atoms.iter_mut().chain(&mut plan.requirements)) {
             *node = numbers[*node as usize];
@@ -70,8 +82,8 @@ impl SegmentBuilder {
         writer.add(Section::Numbers, &equal_numbers);
 
         // Order the signatures, and the rows of each by where they hang first.
-        let mut order: Vec<usize> = (0..plans.len()).filter(|number| !by_signature[*number].is_empty()).collect();
-        order.sort_by(|a, b| plans[*a].backwards.cmp(&plans[*b].backwards));
+        let mut order: Vec<usize> = (0..plans.len()).filter(|number| !by_signature.rows(*number).is_empty()).collect();
+        order.sort_by_key(|number| plans[*number].ending);
         let mut records = Vec::with_capacity(order.len() + 1);
         let mut cells = Vec::with_capacity(self.cells.len());
         let mut requirements: Vec<u64> = Vec::new();
@@ -80,21 +92,21 @@ impl SegmentBuilder {
         let mut postings = Postings::default();
         let mut row_count = 0u32;
         for (number, old) in order.into_iter().enumerate() {
-            let (mut rows, plan) = (std::mem::take(&mut by_signature[old]), &plans[old]);
+            let (rows, plan) = (by_signature.rows_mut(old), &plans[old]);
             let signature = &self.signatures[old];
             records.push(SignatureRecord {
                 cells: cells.len() as u32,
                 row: row_count,
                 column: columns.len() as u32,
                 choice: plan.choice,
-                plain: u8::from(self.is_plain(old)),
+                plain: u8::from(plan.plain),
                 requirements: plan.requirements.len() as u8,
                 slots: signature.slots,
                 requirement: requirements.len() as u32,
                 root: signature.root,
             });
             let key = |row: BuildRow, atom: &(TrieNode, AtomTest)| self.key(row, atom, &equal_numbers);
-            if let Some(atom) = plan.atoms.first() {
+            if let Some(atom) = plan.atoms.first().filter(|_| rows.len() > 1) {
                 rows.sort_by(|a, b| {
                     let (a, b) = (key(self.rows[*a as usize], atom), key(self.rows[*b as usize], atom));
                     a.partial_cmp(&b).unwrap_or(std::cmp::Ordering::Equal)
@@ -151,85 +163,34 @@ impl SegmentBuilder {
     }
 
     /// The rows that a live subscription points to, by signature.
-    fn rows_by_signature(&self) -> Vec<Vec<u32>> {
+    fn rows_by_signature(&self) -> SignatureRows {
         let mut live = vec![false; self.rows.len()];
         for row in self.subscription_rows.iter().filter(|row| **row != GONE) {
             live[*row as usize] = true;
         }
-        let mut by_signature = vec![Vec::new(); self.signatures.len()];
-        for (row, _) in live.iter().enumerate().filter(|(_, live)| **live) {
-            by_signature[self.rows[row].signature as usize].push(row as u32);
+        let live = || live.iter().enumerate().filter(|(_, live)| **live).map(|(row, _)| row);
+        let mut starts = vec![0u32; self.signatures.len() + 1];
+        for row in live() {
+            starts[self.rows[row].signature as usize + 1] += 1;
         }
-        by_signature
-    }
-
-    fn constants(&self, row: BuildRow, slots: u32) -> Vec<ConstantRef<'_>> {
-        (0..slots)
-            .map(|slot| {
-                let value = self.values[(row.values + slot) as usize];
-                match value.as_string() {
-                    Some(string) => ConstantRef::String(self.strings.get(string)),
-                    None => ConstantRef::Number(value.as_number()),
-                }
-            })
-            .collect()
-    }
-
-    /// Chooses the access of a signature: by form first, then by the number of distinct constants.
-    fn plan(&self, number: usize, rows: &[u32], trie: &mut TrieBuilder) -> Plan {
-        let signature = &self.signatures[number];
-        let Some(first) = rows.first() else { return Plan::none() };
-        let cells = &self.cells[signature.cells.start as usize..signature.cells.end as usize];
-        let query = Query { cells, root: signature.root };
-        let constants = self.constants(self.rows[*first as usize], signature.slots);
-        let offered = accesses(&query, &constants);
-        let distinct = |access: &Access| -> usize {
-            let slot = match access.atoms[..] {
-                [ref atom] => match atom.test {
-                    AtomTest::StringEqual(slot) | AtomTest::NumberEqual(slot) => slot,
-                    _ => return 0,
-                },
-                _ => return 0,
-            };
-            if rows.len() < 8 {
-                return 0; // too few to tell anything about the column
-            }
-            let sample = rows.iter().take(DISTINCT_SAMPLE);
-            let seen: HashSet<Value, FixedState> =
-                sample.map(|row| self.values[(self.rows[*row as usize].values + slot) as usize]).collect();
-            seen.len()
-        };
-        let best = offered.iter().enumerate().min_by_key(|(_, access)| {
-            let (kind, inexact, names) = access.rank();
-            (kind, inexact, usize::MAX - distinct(access), names)
-        });
-        let Some((choice, access)) = best else { return Plan::none() };
-        let others = offered.iter().enumerate().filter(|(other, _)| !access.exact && *other != choice);
-        let requirements = others.filter_map(|(_, access)| match &access.atoms[..] {
-            [atom] if is_probe(atom.test) => Some((trie.insert(&atom.path), atom.test)),
-            _ => None,
-        });
-        let requirements: Vec<_> = requirements.take(MAX_REQUIREMENTS).collect();
-        Plan {
-            choice: choice as u16,
-            atoms: access.atoms.iter().map(|atom| (trie.insert(&atom.path), atom.test)).collect(),
-            exact: access.exact,
-            requirements,
-            backwards: access.atoms[0].path.edges.iter().rev().copied().collect(),
+        for at in 1..starts.len() {
+            starts[at] += starts[at - 1];
         }
-    }
-
-    /// See [`Signature::plain`](super::segment::Signature::plain).
-    fn is_plain(&self, number: usize) -> bool {
-        let signature = &self.signatures[number];
-        let cells = &self.cells[signature.cells.start as usize..signature.cells.end as usize];
-        cells.len() <= MAX_PLAIN_CELLS && !has_positional_predicate(Query { cells, root: signature.root })
+        let mut rows = vec![0u32; starts[self.signatures.len()] as usize];
+        let mut next = starts.clone();
+        for row in live() {
+            let place = &mut next[self.rows[row].signature as usize];
+            rows[*place as usize] = row as u32;
+            *place += 1;
+        }
+        SignatureRows { starts, rows }
     }
 
     /// The distinct constants of number equalities, ascending.
-    fn equality_numbers(&self, by_signature: &[Vec<u32>], plans: &[Plan]) -> Vec<f64> {
+    fn equality_numbers(&self, by_signature: &SignatureRows, plans: &[Plan]) -> Vec<f64> {
         let mut numbers = Vec::new();
-        for (rows, plan) in by_signature.iter().zip(plans) {
+        for (signature, plan) in plans.iter().enumerate() {
+            let rows = by_signature.rows(signature);
             for (_, test) in plan.atoms.iter().chain(&plan.requirements) {
                 if let AtomTest::NumberEqual(slot) = test {
                     numbers.extend(
@@ -293,11 +254,6 @@ impl SegmentBuilder {
             writer.add(Section::SubscriptionStreams, &streams);
         }
     }
-}
-
-/// Whether an atom is found by a probe key.
-fn is_probe(test: AtomTest) -> bool {
-    !matches!(test, AtomTest::Exists | AtomTest::Range(..))
 }
 
 /// Appends a run, to the one before it if they are neighbours.
@@ -391,8 +347,10 @@ impl Postings {
 }
 
 fn posting(starts: &mut Vec<u32>, runs: &mut Vec<Run>, members: impl Iterator<Item = Run>) {
-    starts.push(runs.len() as u32);
-    let mut own: Vec<Run> = Vec::new();
-    members.for_each(|run| append(&mut own, run));
-    runs.extend(own);
+    let first = runs.len();
+    starts.push(first as u32);
+    for run in members {
+        // Runs never grow across postings.
+        if runs.len() > first { append(runs, run) } else { runs.push(run) }
+    }
 }

@@ -7,6 +7,7 @@
 
 pub mod access;
 mod builder;
+mod choice;
 mod columns;
 mod error;
 mod freeze;

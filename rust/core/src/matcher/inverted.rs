@@ -53,6 +53,7 @@ struct Part {
     symbols: DocumentSymbols,
     rows_seen: BitSet,
     flat_plans: HashMap<u32, Option<Arc<FlatPlan>>, FixedState>,
+    rows: RowCounts,
 }
 
 /// Sizes and counters of the caches, summed over idle workers.
@@ -64,6 +65,30 @@ pub struct InvertedStatistics {
     pub cache_bytes: usize,
     /// How often a path cache was full and started again.
     pub path_cache_clears: u64,
+    /// What happened to rows.
+    pub rows: RowCounts,
+}
+
+/// What happened to rows, over all documents.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RowCounts {
+    /// Rows that the shared structures led to.
+    pub candidates: u64,
+    /// Of those, rows decided by their access predicate alone.
+    pub decided: u64,
+    /// Rows judged by columns.
+    pub columnar: u64,
+    /// Rows evaluated one by one.
+    pub verified: u64,
+}
+
+impl std::ops::AddAssign for RowCounts {
+    fn add_assign(&mut self, other: RowCounts) {
+        self.candidates += other.candidates;
+        self.decided += other.decided;
+        self.columnar += other.columnar;
+        self.verified += other.verified;
+    }
 }
 
 /// The matcher: settings and a pool of caches, to be shared between threads.
@@ -109,6 +134,7 @@ impl Inverted {
                     symbols: DocumentSymbols::default(),
                     rows_seen: BitSet::default(),
                     flat_plans: HashMap::default(),
+                    rows: RowCounts::default(),
                 });
                 (segment.number(), own)
             })
@@ -137,6 +163,7 @@ impl Inverted {
             total.path_states += states;
             total.cache_bytes += bytes + part.rows_seen.memory_bytes();
             total.path_cache_clears += clears;
+            total.rows += part.rows;
         }
         total
     }
@@ -167,9 +194,11 @@ impl Inverted {
                 mask: Vec::new(),
                 satisfied: Vec::new(),
                 failed: Vec::new(),
+                rows: RowCounts::default(),
             };
             judge.run_all(candidates(segment, &own.walker));
-            let Judge { satisfied, failed, .. } = judge;
+            let Judge { satisfied, failed, rows, .. } = judge;
+            own.rows += rows;
             matches.add(snapshot, number, stream, satisfied);
             for (row, error) in failed {
                 matches.fail(snapshot, number, stream, segment.view().subscriptions_of(row), &error);
@@ -214,6 +243,7 @@ struct Judge<'a> {
     mask: Vec<u8>,
     satisfied: Vec<Range<u32>>,
     failed: Vec<(u32, EvaluateError)>,
+    rows: RowCounts,
 }
 
 impl<'a> Judge<'a> {
@@ -235,7 +265,9 @@ impl<'a> Judge<'a> {
     }
 
     fn judge(&mut self, run: &Run, rows: Range<u32>) {
+        self.rows.candidates += rows.len() as u64;
         if run.is_decided() {
+            self.rows.decided += rows.len() as u64;
             self.satisfy(rows);
         } else if rows.len() < MIN_COLUMNAR_ROWS || !self.refine(run, rows.clone()) {
             self.verify(run.signature, rows);
@@ -258,6 +290,7 @@ impl<'a> Judge<'a> {
             if !view.requirements(&signature, row).all(|posting| self.hit.contains(posting)) {
                 continue;
             }
+            self.rows.verified += 1;
             view.constants(&signature, row, &mut self.constants);
             match self.verifier.verify(query, signature.plain, &self.constants) {
                 Ok(true) => self.satisfy(row..row + 1),
@@ -281,6 +314,7 @@ impl<'a> Judge<'a> {
             .flat_views
             .entry(run.signature)
             .or_insert_with(|| FlatView::new(&plan, &query, &view, self.document, self.symbols));
+        self.rows.columnar += rows.len() as u64;
         let mut mask = std::mem::take(&mut self.mask);
         seen.refine(&plan, &view, &signature, rows.clone(), &mut mask);
         for (row, _) in rows.zip(&mask).filter(|(_, held)| **held == 1) {

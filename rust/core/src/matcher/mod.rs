@@ -7,11 +7,12 @@ mod batch;
 mod bits;
 mod columns;
 mod inverted;
+mod lists;
 pub mod naive;
 mod postings;
 mod results;
 mod verify;
 
 pub use batch::{DocumentInput, DocumentOutcome, Matcher, match_documents};
-pub use inverted::{Inverted, InvertedStatistics, Settings, Worker};
+pub use inverted::{Inverted, InvertedStatistics, RowCounts, Settings, Worker};
 pub use results::{Failure, Matches};

@@ -4,11 +4,14 @@
 //! That visits few nodes, but without memory it can visit the same ones again and again; so it works on a budget, and
 //! when that is used up, or where it meets something it does not know, the exact evaluator decides.
 
+use super::lists::ElementLists;
 use crate::document::{Document, NodeId, NodeKind};
 use crate::xpath::ast::{Axis, CompareOp, ConstantRef, Expr, ExprId, Function, NONE, NodeTest, PathStart, Query, Step};
 use crate::xpath::evaluate::number::to_number;
 use crate::xpath::evaluate::{EvaluateError, Evaluator};
 use crate::xpath::symbols::DocumentSymbols;
+use std::cell::OnceCell;
+use std::rc::Rc;
 
 /// Nodes that the depth-first attempt may visit per row.
 const BUDGET: u32 = 4096;
@@ -22,6 +25,8 @@ pub(super) struct Verifier<'d> {
     symbols: &'d DocumentSymbols,
     cost_limit: u64,
     budget: u32,
+    /// Made when the first step needs it.
+    lists: OnceCell<Rc<ElementLists>>,
 }
 
 /// A test of one node's value against a constant.
@@ -73,7 +78,7 @@ pub(super) fn flip(op: CompareOp) -> CompareOp {
 
 impl<'d> Verifier<'d> {
     pub(super) fn new(document: &'d Document, symbols: &'d DocumentSymbols, cost_limit: u64) -> Self {
-        Verifier { document, symbols, cost_limit, budget: 0 }
+        Verifier { document, symbols, cost_limit, budget: 0, lists: OnceCell::new() }
     }
 
     /// Whether the document satisfies the expression.
@@ -226,10 +231,11 @@ impl<'d> Verifier<'d> {
                 let mut at = node + 1;
                 while at <= from.last {
                     let candidate = &nodes[at as usize];
-                    if candidate.kind != NodeKind::Attribute && self.test(step.test, candidate, NodeKind::Element)? {
-                        if visit(self, at)? {
-                            return Ok(true);
-                        }
+                    if candidate.kind != NodeKind::Attribute
+                        && self.test(step.test, candidate, NodeKind::Element)?
+                        && visit(self, at)?
+                    {
+                        return Ok(true);
                     }
                     at = candidate.last + 1;
                 }
@@ -241,6 +247,17 @@ impl<'d> Verifier<'d> {
                 }
                 for at in document.attributes(node) {
                     if self.test(step.test, &nodes[at as usize], NodeKind::Attribute)? && visit(self, at)? {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            }
+            Axis::Descendant if matches!(step.test, NodeTest::Name(symbol) if self.symbols.is_expanded_only(symbol)) => {
+                let NodeTest::Name(symbol) = step.test else { return Err(GiveUp) };
+                let lists = self.lists.get_or_init(|| Rc::new(ElementLists::new(document, self.symbols))).clone();
+                for at in lists.within(symbol, node + 1, from.last) {
+                    self.budget = self.budget.checked_sub(1).ok_or(GiveUp)?;
+                    if visit(self, *at)? {
                         return Ok(true);
                     }
                 }

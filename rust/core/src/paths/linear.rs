@@ -2,6 +2,7 @@
 
 use crate::xpath::ast::{Axis, NodeTest, Step};
 use crate::xpath::symbols::{NameTest, Symbol, SymbolTable};
+use smallvec::SmallVec;
 
 /// What one edge of the path automaton consumes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -58,7 +59,7 @@ impl Edge {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinearPath {
     /// Edges from the document node on.
-    pub edges: Vec<Edge>,
+    pub edges: SmallVec<[Edge; 12]>,
     /// Whether the path ends in a pending gap (`a//`), waiting for the next step.
     gap: bool,
     /// Whether a step could not be followed; the edges are then only a necessary condition.

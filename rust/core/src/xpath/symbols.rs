@@ -178,6 +178,13 @@ impl DocumentSymbols {
         self.loose = self.local.iter().chain(&self.namespace).any(|symbol| *symbol != NO_SYMBOL);
     }
 
+    /// Whether a name passes this test only by its expanded name. (Tests of other kinds have numbers of their own, so
+    /// this is false only where the document has names that pass such tests.)
+    #[inline]
+    pub fn is_expanded_only(&self, symbol: Symbol) -> bool {
+        !self.loose || (!self.local.contains(&symbol) && !self.namespace.contains(&symbol))
+    }
+
     /// Whether the document name number `name` passes the test `symbol`.
     #[inline]
     pub fn passes(&self, name: u32, symbol: Symbol) -> bool {

@@ -1,0 +1,115 @@
+"""How things are timed and written down."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+__all__ = ["Figure", "machine", "median_ms", "resident_bytes", "write"]
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One measured number with its bar, if it has one."""
+
+    benchmark: str
+    name: str
+    value: float
+    unit: str
+    bar: float | None = None
+    """The value that has to be reached."""
+    at_least: bool = False
+    """Whether the bar is a lower bound."""
+    details: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def reached(self) -> bool | None:
+        """Whether the bar is reached; None without one."""
+        if self.bar is None:
+            return None
+        return self.value >= self.bar if self.at_least else self.value <= self.bar
+
+
+def median_ms(work: Callable[[], object], rounds: int, per: int = 1) -> float:
+    """Median wall time of `work`, in milliseconds per item if it handles `per` items."""
+    times = []
+    for _ in range(rounds):
+        began = time.perf_counter()
+        work()
+        times.append((time.perf_counter() - began) * 1000 / per)
+    return statistics.median(times)
+
+
+def resident_bytes() -> int:
+    """Resident memory of this process, in bytes."""
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def machine() -> dict[str, Any]:
+    """What the numbers were measured on."""
+    model = next(
+        (
+            line.split(":", 1)[1].strip()
+            for line in Path("/proc/cpuinfo").read_text(encoding="ascii").splitlines()
+            if line.startswith("model name")
+        ),
+        platform.processor(),
+    )
+    return {
+        "processor": model,
+        "cores": len(os.sched_getaffinity(0)),
+        "load_before": os.getloadavg()[0],
+        "python": platform.python_version(),
+        "system": platform.system(),
+        "date": time.strftime("%Y-%m-%d", time.gmtime()),
+    }
+
+
+def _row(figure: Figure) -> str:
+    bar = "" if figure.bar is None else f"{'≥' if figure.at_least else '≤'} {figure.bar:g}"
+    verdict = {None: "", True: "reached", False: "**missed**"}[figure.reached]
+    return f"| {figure.benchmark} | {figure.name} | {figure.value:,.3f} {figure.unit} | {bar} | {verdict} |"
+
+
+def write(figures: list[Figure], folder: Path, about: dict[str, Any]) -> Path:
+    """Write `results.json`, `results.md` and a plot per benchmark; returns the page."""
+    folder.mkdir(parents=True, exist_ok=True)
+    entries = [{**asdict(figure), "reached": figure.reached} for figure in figures]
+    (folder / "results.json").write_text(json.dumps({"machine": about, "figures": entries}, indent=1), encoding="utf-8")
+    lines = ["# Benchmark results", "", ", ".join(f"{name}: {value}" for name, value in about.items()), ""]
+    lines += ["| benchmark | figure | value | bar | |", "|---|---|---|---|---|", *map(_row, figures), ""]
+    for benchmark in dict.fromkeys(figure.benchmark for figure in figures):
+        lines.append(f"![{benchmark}]({_plot(benchmark, figures, folder)})")
+    page = folder / "results.md"
+    page.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return page
+
+
+def _plot(benchmark: str, figures: list[Figure], folder: Path) -> str:
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot
+
+    own = [figure for figure in figures if figure.benchmark == benchmark]
+    drawing, axes = pyplot.subplots(figsize=(9, 0.6 * len(own) + 1.2))
+    axes.barh([f"{figure.name} ({figure.unit})" for figure in own], [figure.value for figure in own], color="#345d7e")
+    for place, figure in enumerate(own):
+        if figure.bar is not None:
+            axes.plot([figure.bar, figure.bar], [place - 0.4, place + 0.4], color="#b3402a")
+    axes.set_xscale("log")
+    axes.invert_yaxis()
+    axes.set_title(f"{benchmark} (line: the bar to reach)")
+    drawing.tight_layout()
+    name = f"{benchmark.replace(' ', '-')}.png"
+    drawing.savefig(folder / name)
+    pyplot.close(drawing)
+    return name

@@ -1,0 +1,112 @@
+"""The exact columns of everything that flows through Spark, as Spark and as Arrow schemas.
+
+Results are one table with a discriminator (`outcome`), because one pass over the documents gives notifications, dead
+letters and counts together; the narrower schemas are what `notifications`, `dead_letters` and `statistics` select of
+it.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from pyspark.sql.types import (
+    BinaryType,
+    DataType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+__all__ = [
+    "BATCH",
+    "DEAD_LETTER",
+    "DEAD_LETTERS",
+    "DOCUMENTS",
+    "NOTIFICATION",
+    "NOTIFICATIONS",
+    "OUTCOMES",
+    "RESULTS",
+    "RESULTS_ARROW",
+    "STATISTICS",
+]
+
+NOTIFICATION = "notification"
+"""`outcome` of a row that says that a document satisfies a subscription."""
+DEAD_LETTER = "dead_letter"
+"""`outcome` of a row that says why a document or a subscription could not be processed."""
+BATCH = "batch"
+"""`outcome` of a row with the counts of one task."""
+OUTCOMES = (NOTIFICATION, DEAD_LETTER, BATCH)
+"""All values of `outcome`."""
+
+_STRING, _LONG = StringType(), LongType()
+
+
+def _struct(*columns: tuple[str, DataType]) -> StructType:
+    return StructType([StructField(name, kind, nullable=True) for name, kind in columns])
+
+
+DOCUMENTS = _struct(
+    ("document_id", _STRING),
+    ("payload", BinaryType()),
+    ("stream", _STRING),
+    ("timestamp", TimestampType()),
+    ("source_error", _STRING),
+)
+"""Documents as the sources give them.
+
+`payload` may be a string in DataFrames of your own; `stream` and `timestamp` are optional. `source_error` is optional
+too: JSON with `kind`, `message`, `line`, `column`, `offset` of a document that its source could not read, which `match`
+turns into a dead letter."""
+
+RESULTS = _struct(
+    ("outcome", _STRING),
+    ("document_id", _STRING),
+    ("subscription_id", _STRING),
+    ("notification_id", _STRING),
+    ("generation", _LONG),
+    ("kind", _STRING),
+    ("message", _STRING),
+    ("line", _LONG),
+    ("column", _LONG),
+    ("offset", _LONG),
+    ("documents", _LONG),
+    ("matched_documents", _LONG),
+    ("notifications", _LONG),
+    ("dead_letters", _LONG),
+    ("undecided_pairs", _LONG),
+    ("payload_bytes", _LONG),
+    ("oldest_timestamp_us", _LONG),
+)
+"""What `match` gives: one row per notification, per dead letter, and per task (`outcome` says which)."""
+
+RESULTS_ARROW = pa.schema(
+    [(field.name, pa.string() if field.dataType == _STRING else pa.int64()) for field in RESULTS.fields]
+)
+"""`RESULTS` as Arrow; Spark accepts nothing that differs from it."""
+
+
+def _select(*names: str) -> StructType:
+    return StructType([RESULTS[name] for name in names])
+
+
+NOTIFICATIONS = _select("document_id", "subscription_id", "notification_id", "generation")
+"""One row per document and satisfied subscription. `notification_id` is `sardonyx.model.notification_id`."""
+
+DEAD_LETTERS = _select("document_id", "subscription_id", "kind", "message", "line", "column", "offset", "generation")
+"""One row per document, refused subscription, or pair of both (a query that costs too much on a document), with the
+reason; lines and columns from 1, offsets in bytes from 0."""
+
+STATISTICS = _select(
+    "generation",
+    "documents",
+    "matched_documents",
+    "notifications",
+    "dead_letters",
+    "undecided_pairs",
+    "payload_bytes",
+    "oldest_timestamp_us",
+)
+"""One row per task: documents seen (dead letters included), how many matched anything, notifications and dead letters
+made of them, their size, and the oldest `timestamp` in microseconds since 1970 UTC (null where there is none)."""

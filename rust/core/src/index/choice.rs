@@ -1,0 +1,127 @@
+//! Chooses access predicates: by form first, then by the number of distinct constants.
+
+use super::access::{Access, Atom, AtomTest, accesses};
+use super::builder::SegmentBuilder;
+use super::columns::Value;
+use super::freeze::SignatureRows;
+use super::segment::NO_ACCESS;
+use crate::paths::Edge;
+use crate::xpath::ast::{ConstantRef, Query};
+use crate::xpath::semantics::has_positional_predicate;
+use foldhash::fast::FixedState;
+use hashbrown::HashSet;
+use smallvec::SmallVec;
+
+/// Requirements kept per row: each is one bit to test before anything is evaluated.
+pub(super) const MAX_REQUIREMENTS: usize = 2;
+/// Larger expressions go straight to the exact evaluator, which does not recurse over steps.
+const MAX_PLAIN_CELLS: usize = 512;
+/// Rows of one signature looked at to compare the columns' numbers of distinct constants.
+const DISTINCT_SAMPLE: usize = 4096;
+/// With fewer rows the constants tell nothing about a column.
+const MIN_SAMPLE: usize = 8;
+/// Signatures that one thread handles alone.
+const MIN_PARALLEL: usize = 4096;
+
+/// What leads to the rows of one signature.
+#[derive(Debug, Default)]
+pub(super) struct Choice {
+    /// Which of the offered accesses it is, or [`NO_ACCESS`].
+    pub(super) number: u16,
+    /// The atoms of the access.
+    pub(super) atoms: SmallVec<[Atom; 1]>,
+    /// Whether they decide alone.
+    pub(super) exact: bool,
+    /// Other atoms that hold whenever the expression is true.
+    pub(super) requirements: SmallVec<[Atom; MAX_REQUIREMENTS]>,
+    /// See [`Signature::plain`](super::segment::Signature::plain).
+    pub(super) plain: bool,
+}
+
+impl Choice {
+    /// The last two edges of the first atom's path, last first.
+    pub(super) fn ending(&self) -> [Option<Edge>; 2] {
+        let mut edges = self.atoms.iter().take(1).flat_map(|atom| atom.path.edges.iter().rev().copied());
+        [edges.next(), edges.next()]
+    }
+}
+
+impl SegmentBuilder {
+    /// The choices of all signatures, in their order; several threads share the work.
+    pub(super) fn choices(&self, rows: &SignatureRows) -> Vec<Choice> {
+        let count = self.signatures.len();
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = cores.min(count / MIN_PARALLEL).max(1);
+        let part = count.div_ceil(threads).max(1);
+        let choose = |numbers: std::ops::Range<usize>| -> Vec<Choice> {
+            numbers.map(|number| self.choose(number, rows.rows(number))).collect()
+        };
+        if threads == 1 {
+            return choose(0..count);
+        }
+        std::thread::scope(|scope| {
+            let starts = (0..count).step_by(part);
+            let handles: Vec<_> =
+                starts.map(|start| scope.spawn(move || choose(start..(start + part).min(count)))).collect();
+            handles
+                .into_iter()
+                .flat_map(|handle| handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+                .collect()
+        })
+    }
+
+    fn choose(&self, number: usize, rows: &[u32]) -> Choice {
+        let signature = &self.signatures[number];
+        let cells = &self.cells[signature.cells.start as usize..signature.cells.end as usize];
+        let query = Query { cells, root: signature.root };
+        let plain = cells.len() <= MAX_PLAIN_CELLS && !has_positional_predicate(query);
+        let nothing = Choice { number: NO_ACCESS, plain, ..Choice::default() };
+        let Some(first) = rows.first() else { return nothing };
+        let constants: SmallVec<[ConstantRef<'_>; 8]> =
+            (0..signature.slots).map(|slot| self.constant(*first, slot)).collect();
+        let mut offered = accesses(&query, &constants);
+        let best = offered.iter().enumerate().min_by_key(|(_, access)| {
+            let (kind, inexact, names) = access.rank();
+            (kind, inexact, usize::MAX - self.distinct_constants(access, rows), names)
+        });
+        let Some((best, _)) = best else { return nothing };
+        let Access { atoms, exact } = offered.remove(best);
+        let requirements = offered
+            .into_iter()
+            .filter(|access| !exact && access.atoms.len() == 1 && is_probe(access.atoms[0].test))
+            .flat_map(|access| access.atoms)
+            .take(MAX_REQUIREMENTS)
+            .collect();
+        Choice { number: best as u16, atoms, exact, requirements, plain }
+    }
+
+    fn value(&self, row: u32, slot: u32) -> Value {
+        self.values[(self.rows[row as usize].values + slot) as usize]
+    }
+
+    fn constant(&self, row: u32, slot: u32) -> ConstantRef<'_> {
+        let value = self.value(row, slot);
+        match value.as_string() {
+            Some(string) => ConstantRef::String(self.strings.get(string)),
+            None => ConstantRef::Number(value.as_number()),
+        }
+    }
+
+    /// Distinct constants of an equality among some of the rows; 0 for anything else.
+    fn distinct_constants(&self, access: &Access, rows: &[u32]) -> usize {
+        let slot = match access.atoms[..] {
+            [Atom { test: AtomTest::StringEqual(slot) | AtomTest::NumberEqual(slot), .. }] => slot,
+            _ => return 0,
+        };
+        if rows.len() < MIN_SAMPLE {
+            return 0;
+        }
+        let sample = rows.iter().take(DISTINCT_SAMPLE);
+        sample.map(|row| self.value(*row, slot)).collect::<HashSet<Value, FixedState>>().len()
+    }
+}
+
+/// Whether an atom is found by a probe key.
+fn is_probe(test: AtomTest) -> bool {
+    !matches!(test, AtomTest::Exists | AtomTest::Range(..))
+}

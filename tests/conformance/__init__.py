@@ -1,0 +1,1 @@
+"""Conformance suites and the corpus."""

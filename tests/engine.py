@@ -1,0 +1,47 @@
+"""The compiled core as the tests drive it: batches in and out."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from sardonyx import _core
+
+Row = Mapping[str, Any]
+
+
+def table(rows: Iterable[Row], as_stream: bool = False) -> Any:
+    """A registration batch from dicts with `subscription_id`, `query` and optional columns."""
+    listed = list(rows)
+    columns = {
+        "subscription_id": pa.array([row["subscription_id"] for row in listed], pa.string()),
+        "query": pa.array([row["query"] for row in listed], pa.string()),
+        "namespaces": pa.array(
+            [json.dumps(row["namespaces"]) if row.get("namespaces") else None for row in listed], pa.string()
+        ),
+        "ignore_namespaces": pa.array([bool(row.get("ignore_namespaces", False)) for row in listed], pa.bool_()),
+        "stream": pa.array([row.get("stream") for row in listed], pa.string()),
+    }
+    return pa.table(columns) if as_stream else pa.record_batch(columns)
+
+
+def index(queries: Sequence[str], namespaces: Mapping[str, str] | None = None, **options: Any) -> Any:
+    """An index of queries under the ids "0", "1", …; every one of them has to be accepted."""
+    made = _core.Index(**options)
+    rows = [{"subscription_id": str(i), "query": q, "namespaces": namespaces} for i, q in enumerate(queries)]
+    refused = made.register(table(rows))
+    assert refused == [], [(queries[row], fields) for row, _, fields in refused]
+    return made
+
+
+def match_batch(index: Any, payloads: Sequence[bytes | None], **options: Any) -> tuple[list[list[str]], dict[int, Any]]:
+    """Ids per document, and the error fields per failed document."""
+    matches, errors = index.match_batch(pa.array(payloads, pa.binary()), **options)
+    found: list[list[str]] = [[] for _ in payloads]
+    batch = pa.record_batch(matches)
+    rows = batch.column("document").to_pylist()
+    assert rows == sorted(rows), "matches are ordered by row"
+    for row, subscription_id in zip(rows, batch.column("subscription_id").to_pylist(), strict=True):
+        found[row].append(subscription_id)
+    return found, {fields.pop("document"): fields for fields in pa.record_batch(errors).to_pylist()}

@@ -1,0 +1,1 @@
+"""Generators of documents, expressions and subscription populations."""
