@@ -118,6 +118,18 @@ fn what_is_not_well_formed_is_refused_where_it_is() {
         ("<!DOCTYPE a [<!ATTLIST a k TEXT 'x'>]><a/>", 1, 28, "type"),
         ("<!DOCTYPE a [<![INCLUDE[]]>]><a/>", 1, 14, "conditional"),
         ("<!DOCTYPE a [<!ATTLIST a k CDATA '<'>]><a/>", 1, 37, "'<' found"),
+        // What the tokenizer alone would let pass, or would report elsewhere.
+        ("\u{FEFF}\u{FEFF}<a/>", 1, 1, "outside"),
+        ("<?xml?><a/>", 1, 1, "XML declaration"),
+        ("<?xml version='1.0'", 1, 1, "not closed"),
+        ("<!DOCTYPE>", 1, 10, "white space"),
+        ("<!DOCTYPE a [", 1, 14, "']'"),
+        ("<!ELEMENT a ANY><a/>", 1, 1, "'<!DOCTYPE'"),
+        ("<a k='1><b c='2'/></a>", 1, 9, "'&lt;'"),
+        ("<a b='1'/ >", 1, 9, "white space"),
+        ("<a></a\"></a>", 1, 4, "not closed"),
+        ("<a><!--></a>", 1, 4, "'-->'"),
+        ("<a>\u{e9}<b", 1, 7, "not closed"),
     ] {
         let error = read(text).err().unwrap_or_else(|| panic!("accepted: {text}"));
         assert_eq!(error.kind, DocumentErrorKind::NotWellFormed, "{text}: {error}");

@@ -1,4 +1,8 @@
-//! The tokens of one tag, scanned strictly.
+//! The attributes of one tag: quick-xml's iterator, made strict.
+//!
+//! The iterator lets attributes follow each other without white space and allows `<` in values; both are refused here.
+
+use quick_xml::events::attributes::{AttrError, Attributes};
 
 use super::chars::is_space;
 use super::error::DocumentError;
@@ -16,110 +20,87 @@ pub(super) struct RawAttribute {
     pub(super) plain: bool,
 }
 
-/// The end of a tag.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Tag {
-    /// Offset after it.
-    pub(super) end: usize,
-    /// Whether it is an empty-element tag.
-    pub(super) empty: bool,
-}
-
-const PLAIN: u8 = 0;
-const SPECIAL: u8 = 1;
-const FORBIDDEN: u8 = 2;
-/// Ends a name: white space, `=`, `/`, `>`, `<`, quotes and the ampersand.
-const ENDS_NAME: u8 = 4;
-
-const CLASS: [u8; 256] = {
-    let mut table = [PLAIN; 256];
-    let ends = b" \t\r\n=/><\"'&";
-    let mut at = 0;
-    while at < ends.len() {
-        table[ends[at] as usize] = ENDS_NAME;
-        at += 1;
-    }
-    table[b'&' as usize] |= SPECIAL;
-    table[b'\t' as usize] |= SPECIAL;
-    table[b'\n' as usize] |= SPECIAL;
-    table[b'\r' as usize] |= SPECIAL;
-    table[b'<' as usize] |= FORBIDDEN;
-    table
-};
-
-/// Offset of the first byte at or after `at` that cannot be part of a name, whatever else a name must be.
+/// Whether a text has anything that a plain value has not. There is no early exit, so that the compiler can use
+/// vectors; control characters other than white space were refused before.
 #[inline]
-pub(super) fn name_end(bytes: &[u8], mut at: usize) -> usize {
-    while at < bytes.len() && CLASS[bytes[at] as usize] & ENDS_NAME == 0 {
-        at += 1;
-    }
-    at
+fn is_special(text: &str) -> bool {
+    text.bytes().fold(false, |found, byte| found | (byte < b' ') | (byte == b'&') | (byte == b'<'))
 }
 
-/// Scans a tag from the end of its name; `fault` makes an error of an offset and a message, `entry` looks a name up
-/// by its range.
+/// Offset of a part in the whole that it is a slice of.
+#[inline]
+fn offset_in(whole: &str, part: &str) -> usize {
+    part.as_ptr().addr() - whole.as_ptr().addr()
+}
+
+/// Length of the name at the start of the inside of a tag, which ends where quick-xml ends it: at white space.
+pub(super) fn name_bytes(tag: &str) -> usize {
+    tag.bytes().position(is_space).unwrap_or(tag.len())
+}
+
+/// Reads the attributes that follow the name of a tag.
+///
+/// `tag` is what stands between `<` and `>` or `/>`, `base` its offset in the text; `fault` makes an error of an
+/// offset in the text and a message, `entry` looks up a name, given with its offset.
 #[inline]
 pub(super) fn scan(
-    text: &str,
-    name_end_at: usize,
+    tag: &str,
+    name_bytes: usize,
+    base: usize,
     fault: impl Fn(usize, String) -> DocumentError,
-    mut entry: impl FnMut((usize, usize)) -> Result<u32, DocumentError>,
+    mut entry: impl FnMut(&str, usize) -> Result<u32, DocumentError>,
     found: &mut Vec<RawAttribute>,
-) -> Result<Tag, DocumentError> {
-    let bytes = text.as_bytes();
-    let mut at = name_end_at;
-    loop {
-        let before = at;
-        at = skip_space(bytes, at);
-        match bytes.get(at) {
-            Some(b'>') => return Ok(Tag { end: at + 1, empty: false }),
-            Some(b'/') if bytes.get(at + 1) == Some(&b'>') => return Ok(Tag { end: at + 2, empty: true }),
-            Some(_) if at > before => {}
-            Some(_) => return Err(fault(at, "white space, '>' or '/>' expected in the tag".into())),
-            None => return Err(fault(at, "the tag is not closed, '>' expected".into())),
-        }
-        let start = at;
-        at = name_end(bytes, at);
-        let name = entry((start, at))?;
-        at = skip_space(bytes, at);
-        if bytes.get(at) != Some(&b'=') {
-            let name = &text[start..name_end(bytes, start)];
-            return Err(fault(at, format!("'=' and a quoted value expected after '{name}'")));
-        }
-        at = skip_space(bytes, at + 1);
-        let quote = match bytes.get(at) {
-            Some(quote @ (b'"' | b'\'')) => *quote,
-            _ => return Err(fault(at, "a quoted attribute value expected after '='".into())),
-        };
-        let value_at = at + 1;
-        let mut class = PLAIN;
-        at = value_at;
-        loop {
-            match bytes.get(at) {
-                None => return Err(fault(value_at, "the attribute value is not closed".into())),
-                Some(byte) if *byte == quote => break,
-                Some(byte) => class |= CLASS[*byte as usize],
+) -> Result<(), DocumentError> {
+    // Most tags are plain as a whole, which one pass shows.
+    let special = is_special(&tag[name_bytes..]);
+    let mut end = name_bytes;
+    let mut attributes = Attributes::new(tag, name_bytes);
+    for attribute in attributes.with_checks(false) {
+        let attribute = match attribute {
+            Ok(attribute) => attribute,
+            Err(error) => {
+                let (name, at, message) = explain(&error, tag, end);
+                if at == end {
+                    return Err(fault(base + at, "white space, '>' or '/>' expected in the tag".into()));
+                }
+                // A name that is none comes first.
+                entry(name, base + at)?;
+                return Err(fault(base + message.0, message.1));
             }
-            at += 1;
+        };
+        let (name, value) = (attribute.key.0, &*attribute.value);
+        let at = offset_in(tag, name);
+        if at == end {
+            return Err(fault(base + at, "white space, '>' or '/>' expected in the tag".into()));
         }
-        if class & FORBIDDEN != 0 {
-            let open = memchr::memchr(b'<', &bytes[value_at..at]).unwrap_or(0);
-            return Err(fault(value_at + open, "'<' found in an attribute value, '&lt;' expected".into()));
+        let name = entry(name, base + at)?;
+        let start = offset_in(tag, value);
+        end = start + value.len() + 1;
+        let plain = !special || !is_special(value);
+        if !plain && let Some(open) = memchr::memchr(b'<', value.as_bytes()) {
+            return Err(fault(base + start + open, "'<' found in an attribute value, '&lt;' expected".into()));
         }
-        found.push(RawAttribute {
-            name,
-            at: start as u32,
-            value: (value_at as u32, at as u32),
-            plain: class & SPECIAL == 0,
-        });
-        at += 1;
+        let value = ((base + start) as u32, (base + start + value.len()) as u32);
+        found.push(RawAttribute { name, at: (base + at) as u32, value, plain });
     }
+    Ok(())
 }
 
-#[inline]
-fn skip_space(bytes: &[u8], mut at: usize) -> usize {
-    while at < bytes.len() && is_space(bytes[at]) {
-        at += 1;
-    }
-    at
+/// An error of the iterator for the attribute after `end`: its name, where that starts, and where what is wrong.
+#[cold]
+fn explain<'t>(error: &AttrError, tag: &'t str, end: usize) -> (&'t str, usize, (usize, String)) {
+    let at = end + tag.as_bytes()[end..].iter().take_while(|byte| is_space(**byte)).count();
+    let rest = &tag[at..];
+    let name = &rest[..rest.bytes().position(|byte| byte == b'=' || is_space(byte)).unwrap_or(rest.len())];
+    let fault = match error {
+        AttrError::ExpectedEq(place) => (*place, format!("'=' and a quoted value expected after '{name}'")),
+        AttrError::ExpectedQuote(_, quote) => {
+            let value = memchr::memchr(*quote, rest.as_bytes()).map_or(rest.len(), |quote| quote + 1);
+            (at + value, "the attribute value is not closed".into())
+        }
+        AttrError::ExpectedValue(place) | AttrError::UnquotedValue(place) | AttrError::Duplicated(place, _) => {
+            (*place, "a quoted attribute value expected after '='".into())
+        }
+    };
+    (name, at, fault)
 }

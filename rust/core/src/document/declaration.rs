@@ -1,5 +1,8 @@
 //! The XML declaration (XML 1.0 §2.8, §4.3.1).
 
+use quick_xml::parser::{Parser, PiParser};
+
+use super::attributes::scan;
 use super::chars::is_space;
 use super::error::DocumentError;
 
@@ -14,39 +17,48 @@ pub(crate) struct Declaration<'a> {
     pub(crate) standalone: bool,
 }
 
+/// What an XML declaration may have, in this order.
+const FIELDS: [&str; 3] = ["version", "encoding", "standalone"];
+
+const ORDER: &str = "version, encoding and standalone, in this order, are all an XML declaration may have";
+
 /// Reads the XML declaration at the start of a document, or finds that there is none.
 pub(crate) fn parse(text: &str) -> Result<Declaration<'_>, DocumentError> {
     let mut declaration = Declaration { len: 0, encoding: None, standalone: false };
     if !text.starts_with("<?xml") || !text.as_bytes().get(5).is_some_and(|b| is_space(*b)) {
         return Ok(declaration);
     }
-    let Some(end) = memchr::memmem::find(text.as_bytes(), b"?>") else {
+    let Some(close) = PiParser::default().feed(text.as_bytes()) else {
         return Err(DocumentError::malformed(0, "the XML declaration is not closed: '?>' expected"));
     };
-    let mut fields = Fields { text: &text[..end], at: 5 };
-    match fields.next("version")? {
-        Some(version) if is_version(version) => {}
-        Some(version) => return Err(fields.error(format!("version '{version}' found, '1.0' expected"))),
-        None => return Err(fields.error("the XML declaration must begin with version")),
-    }
-    if let Some(encoding) = fields.next("encoding")? {
-        if !is_encoding_name(encoding) {
-            return Err(fields.error(format!("'{encoding}' is not a possible name of an encoding")));
-        }
-        declaration.encoding = Some(encoding);
-    }
-    declaration.standalone = match fields.next("standalone")? {
-        None | Some("no") => false,
-        Some("yes") => true,
-        Some(other) => return Err(fields.error(format!("standalone is '{other}', 'yes' or 'no' expected"))),
+    let mut fields = Vec::new();
+    let place = |name: &str, at: usize| match FIELDS.iter().position(|field| *field == name) {
+        Some(place) => Ok(place as u32),
+        None => Err(DocumentError::malformed(at, ORDER)),
     };
-    fields.skip_space();
-    if fields.at != end {
-        return Err(
-            fields.error("version, encoding and standalone, in this order, are all an XML declaration may have")
-        );
+    scan(&text[2..close - 1], "xml".len(), 2, DocumentError::malformed, place, &mut fields)?;
+    if fields.first().is_none_or(|field| FIELDS[field.name as usize] != "version") {
+        return Err(DocumentError::malformed(5, "the XML declaration must begin with version"));
     }
-    declaration.len = end + 2;
+    if let Some(pair) = fields.windows(2).find(|pair| pair[0].name >= pair[1].name) {
+        return Err(DocumentError::malformed(pair[1].at as usize, ORDER));
+    }
+    for field in fields {
+        let value = &text[field.value.0 as usize..field.value.1 as usize];
+        let fault = |message: String| Err(DocumentError::malformed(field.value.1 as usize + 1, message));
+        match (FIELDS[field.name as usize], value) {
+            ("version", _) if !is_version(value) => return fault(format!("version '{value}' found, '1.0' expected")),
+            ("version", _) => {}
+            ("encoding", _) if !is_encoding_name(value) => {
+                return fault(format!("'{value}' is not a possible name of an encoding"));
+            }
+            ("encoding", _) => declaration.encoding = Some(value),
+            (_, "yes") => declaration.standalone = true,
+            (_, "no") => {}
+            _ => return fault(format!("standalone is '{value}', 'yes' or 'no' expected")),
+        }
+    }
+    declaration.len = close + 1;
     Ok(declaration)
 }
 
@@ -58,52 +70,6 @@ fn is_version(version: &str) -> bool {
 fn is_encoding_name(name: &str) -> bool {
     name.bytes().next().is_some_and(|b| b.is_ascii_alphabetic())
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'))
-}
-
-struct Fields<'a> {
-    text: &'a str,
-    at: usize,
-}
-
-impl<'a> Fields<'a> {
-    fn error(&self, message: impl Into<String>) -> DocumentError {
-        DocumentError::malformed(self.at, message)
-    }
-
-    fn skip_space(&mut self) -> bool {
-        let bytes = &self.text.as_bytes()[self.at..];
-        let spaces = bytes.iter().take_while(|b| is_space(**b)).count();
-        self.at += spaces;
-        spaces > 0
-    }
-
-    /// The value of `name` if it comes next.
-    fn next(&mut self, name: &str) -> Result<Option<&'a str>, DocumentError> {
-        let start = self.at;
-        let spaced = self.skip_space();
-        if !self.text[self.at..].starts_with(name) {
-            self.at = start;
-            return Ok(None);
-        }
-        if !spaced {
-            return Err(self.error(format!("white space expected before {name}")));
-        }
-        self.at += name.len();
-        self.skip_space();
-        if !self.text[self.at..].starts_with('=') {
-            return Err(self.error(format!("'=' expected after {name}")));
-        }
-        self.at += 1;
-        self.skip_space();
-        let rest = &self.text[self.at..];
-        let quote = rest.bytes().next().filter(|b| matches!(b, b'"' | b'\''));
-        let Some(quote) = quote else { return Err(self.error(format!("quoted value expected for {name}"))) };
-        let Some(len) = memchr::memchr(quote, &rest.as_bytes()[1..]) else {
-            return Err(self.error(format!("the value of {name} is not closed")));
-        };
-        self.at += len + 2;
-        Ok(Some(&rest[1..=len]))
-    }
 }
 
 #[cfg(test)]

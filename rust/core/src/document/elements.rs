@@ -1,7 +1,8 @@
 //! Tags: names, attributes and namespaces.
 
-use super::attributes::{RawAttribute, Tag, name_end, scan};
-use super::chars::is_space;
+use quick_xml::events::BytesStart;
+
+use super::attributes::{RawAttribute, name_bytes, scan};
 use super::dtd::{AttributeDeclaration, Dtd};
 use super::error::DocumentError;
 use super::expansion::{expand_value, tokenize};
@@ -11,7 +12,13 @@ use super::tree::{Node, XML_URI, XMLNS_URI};
 
 impl<'a> Run<'a, '_> {
     /// A start tag or empty-element tag.
-    pub(super) fn start(&mut self, at: usize, offset: usize) -> Result<(), DocumentError> {
+    pub(super) fn start(
+        &mut self,
+        tag: &BytesStart<'_>,
+        at: usize,
+        offset: usize,
+        empty: bool,
+    ) -> Result<(), DocumentError> {
         let depth = self.builder.depth();
         if depth == 0 && self.root_seen {
             let message = "a second document element found, only comments and processing instructions may follow the \
@@ -23,32 +30,38 @@ impl<'a> Run<'a, '_> {
             return Err(DocumentError::limit(offset, "depth", limit, depth + 1, "levels of nested elements"));
         }
         self.root_seen = true;
-        let text = self.frame.text;
-        let name_end = name_end(text.as_bytes(), at + 1);
-        let raw = self.name(&text[at + 1..name_end], self.frame.place(at + 1))?;
+        let name = tag.name().0;
+        let raw = self.name(name, self.frame.place(at + 1))?;
         if self.names.role(raw) == Role::Namespace {
             return Err(DocumentError::malformed(offset, "the prefix 'xmlns' found on an element, which is reserved"));
         }
         *self.element += 1;
         let dtd = self.dtd.get().filter(|dtd| dtd.has_attributes());
-        let empty = if text.as_bytes().get(name_end) == Some(&b'>') && dtd.is_none() {
-            self.frame.at = name_end + 1;
+        if tag.len() == name.len() && dtd.is_none() {
             let scope = self.builder.scope();
             let name = self.element_name(raw, scope, offset)?;
             self.builder.start_element(name, scope, offset);
-            false
         } else {
-            let tag = self.scan_attributes(text, name_end, offset)?;
-            self.frame.at = tag.end;
+            self.scan_attributes(tag, name.len(), at + 1, offset)?;
             self.start_with_attributes(raw, offset, dtd)?;
-            tag.empty
-        };
+        }
         if empty {
             self.builder.end_element();
         } else {
             self.scratch.open.push(raw);
         }
         Ok(())
+    }
+
+    /// What is wrong with the start tag at `at`, of which quick-xml found no end.
+    pub(super) fn unclosed(&mut self, at: usize, offset: usize) -> DocumentError {
+        let text = self.frame.text;
+        let tag = &text[at + 1..];
+        *self.element += 1;
+        match self.scan_attributes(tag, name_bytes(tag), at + 1, offset) {
+            Err(error) => error,
+            Ok(()) => DocumentError::malformed(self.frame.place(text.len()), "the tag is not closed, '>' expected"),
+        }
     }
 
     /// The cached entry of a name as written.
@@ -64,20 +77,27 @@ impl<'a> Run<'a, '_> {
         }
     }
 
-    /// Scans the attributes of a tag into the scratch memory.
-    fn scan_attributes(&mut self, text: &str, name_end: usize, offset: usize) -> Result<Tag, DocumentError> {
+    /// Reads the attributes of a tag, whose inside starts at `base`, into the scratch memory.
+    fn scan_attributes(
+        &mut self,
+        tag: &str,
+        name_bytes: usize,
+        base: usize,
+        offset: usize,
+    ) -> Result<(), DocumentError> {
         let mut attributes = std::mem::take(&mut self.scratch.attributes);
         attributes.clear();
         let entity = self.frame.entity;
-        let tag = scan(
-            text,
-            name_end,
+        let scanned = scan(
+            tag,
+            name_bytes,
+            base,
             |at, message| DocumentError::malformed(entity.map_or(at, |_| offset), message),
-            |name| {
-                let place = self.frame.place(name.0);
-                let entry = self.name(&text[name.0..name.1], place)?;
+            |name, at| {
+                let place = self.frame.place(at);
+                let entry = self.name(name, place)?;
                 if !self.names.mark(entry, *self.element) {
-                    let message = format!("the attribute '{}' stands twice in one tag", self.names.text(entry));
+                    let message = format!("the attribute '{name}' stands twice in one tag");
                     return Err(DocumentError::malformed(place, message));
                 }
                 Ok(entry)
@@ -87,7 +107,7 @@ impl<'a> Run<'a, '_> {
         let count = attributes.len();
         self.scratch.attributes = attributes;
         self.check_attributes(count, offset)?;
-        tag
+        scanned
     }
 
     fn check_attributes(&self, count: usize, offset: usize) -> Result<(), DocumentError> {
@@ -267,13 +287,11 @@ impl<'a> Run<'a, '_> {
         }
     }
 
-    /// An end tag.
-    pub(super) fn end(&mut self, at: usize, offset: usize) -> Result<(), DocumentError> {
-        let rest = &self.frame.text[at + 2..];
-        let bytes = rest.as_bytes();
+    /// An end tag; `found` is what stands between `</` and `>`, without white space at its end.
+    pub(super) fn end(&mut self, found: &str, offset: usize) -> Result<(), DocumentError> {
         let open = self.scratch.open.len() > self.frame.depth;
         let Some(raw) = self.scratch.open.last().filter(|_| open) else {
-            let name = &rest[..name_end(bytes, 0)];
+            let name = &found[..name_bytes(found)];
             let message = match self.frame.entity {
                 None => format!("the end tag '</{name}>' has no start tag"),
                 Some((entity, _)) => format!("the end tag '</{name}>' has no start tag in the entity '&{entity};'"),
@@ -281,23 +299,16 @@ impl<'a> Run<'a, '_> {
             return Err(DocumentError::malformed(offset, message));
         };
         let expected = self.names.text(*raw);
-        let mut end = expected.len();
-        if bytes.starts_with(expected.as_bytes()) {
-            while bytes.get(end).is_some_and(|b| is_space(*b)) {
-                end += 1;
-            }
-            if bytes.get(end) == Some(&b'>') {
-                self.frame.at = at + end + 3;
-                self.scratch.open.pop();
-                self.builder.end_element();
-                return Ok(());
-            }
+        if found == expected {
+            self.scratch.open.pop();
+            self.builder.end_element();
+            return Ok(());
         }
-        let found = &rest[..name_end(bytes, 0)];
-        let message = if found == expected {
-            format!("the end tag '</{found}' is not closed, '>' expected")
+        let name = &found[..name_bytes(found)];
+        let message = if name == expected {
+            format!("the end tag '</{name}' is not closed, '>' expected")
         } else {
-            format!("the end tag '</{found}>' found, '</{expected}>' expected")
+            format!("the end tag '</{name}>' found, '</{expected}>' expected")
         };
         Err(DocumentError::malformed(offset, message))
     }

@@ -1,6 +1,10 @@
-//! From text to tree: the reader and everything but tags, which are in `elements`.
+//! From text to tree: quick-xml's events, made strict. What concerns tags is in `elements`.
 
 use std::cell::OnceCell;
+
+use quick_xml::Reader;
+use quick_xml::errors::{Error, IllFormedError, SyntaxError};
+use quick_xml::events::Event;
 
 use super::attributes::RawAttribute;
 use super::chars::{find_forbidden, is_blank, push_normalised};
@@ -8,7 +12,7 @@ use super::declaration;
 use super::dtd::{self, Dtd};
 use super::encoding;
 use super::error::DocumentError;
-use super::expansion::{Expansion, reference_character, split_reference, unusable};
+use super::expansion::{Expansion, reference_character, unusable};
 use super::limits::Limits;
 use super::markup::{check_comment, split_instruction};
 use super::names::NameCache;
@@ -29,6 +33,11 @@ pub fn parse(input: &[u8], limits: &Limits) -> Result<Document, DocumentError> {
 pub fn parse_str(input: &str, limits: &Limits) -> Result<Document, DocumentError> {
     Parser::new(limits.clone()).parse_str(input)
 }
+
+const DOCTYPE: &str = "<!DOCTYPE";
+
+const NO_MARKUP: &str = "'<!' begins a comment ('<!--'), a CDATA section ('<![CDATA[') or, once and before the document \
+                         element, the document type declaration ('<!DOCTYPE'); none of them found";
 
 /// A reader that keeps its scratch memory from one document to the next.
 #[derive(Debug)]
@@ -99,8 +108,7 @@ impl Parser {
 /// A text that is being read: the document, or the replacement text of an entity in content.
 pub(super) struct Frame<'a> {
     pub(super) text: &'a str,
-    /// Where reading goes on.
-    pub(super) at: usize,
+    reader: Reader<&'a [u8]>,
     /// In an entity: its name and the offset of the reference.
     pub(super) entity: Option<(&'a str, usize)>,
     /// Elements open outside.
@@ -111,11 +119,17 @@ pub(super) struct Frame<'a> {
 }
 
 impl<'a> Frame<'a> {
-    fn new(text: &'a str, at: usize, entity: Option<(&'a str, usize)>, depth: usize) -> Self {
+    /// quick-xml drops a byte order mark where a text starts, so the text must not start with one.
+    fn new(text: &'a str, entity: Option<(&'a str, usize)>, depth: usize) -> Self {
         let bytes = text.as_bytes();
+        let mut reader = Reader::from_str(text);
+        // End tags are compared with the names of open elements here, where those are numbers already.
+        let config = reader.config_mut();
+        config.check_end_names = false;
+        config.allow_unmatched_ends = true;
         Frame {
             text,
-            at,
+            reader,
             entity,
             depth,
             has_cr: entity.is_none() && memchr::memchr(b'\r', bytes).is_some(),
@@ -123,30 +137,17 @@ impl<'a> Frame<'a> {
         }
     }
 
+    /// Where the next event starts in this text, or the last one ended.
+    #[inline]
+    fn at(&self) -> usize {
+        self.reader.buffer_position() as usize
+    }
+
     /// Offset in the document of a place in this text.
     #[inline]
     pub(super) fn place(&self, at: usize) -> usize {
         self.entity.map_or(at, |(_, reference)| reference)
     }
-
-    /// The text up to `end`, searched from `from`.
-    fn until(&self, from: usize, end: &str) -> Option<&'a str> {
-        let rest = &self.text[from..];
-        memchr::memmem::find(rest.as_bytes(), end.as_bytes()).map(|len| &rest[..len])
-    }
-}
-
-/// Position of the next `<` or `&` at or after `at`. Most runs of text are shorter than what a call of the vector
-/// search costs.
-#[inline]
-fn next_markup(bytes: &[u8], at: usize) -> Option<usize> {
-    let near = bytes.len().min(at + 16);
-    for (offset, byte) in bytes[at..near].iter().enumerate() {
-        if matches!(byte, b'<' | b'&') {
-            return Some(at + offset);
-        }
-    }
-    memchr::memchr2(b'<', b'&', &bytes[near..]).map(|offset| near + offset)
 }
 
 /// One document being read.
@@ -176,7 +177,9 @@ impl<'a, 'p> Run<'a, 'p> {
             let message = format!("the character U+{:04X} is not allowed in XML", c as u32);
             return Err(DocumentError::malformed(at, message));
         }
-        let declaration = declaration::parse(source)?;
+        if source.starts_with('\u{FEFF}') {
+            return Err(DocumentError::malformed(0, "U+FEFF found outside the document element"));
+        }
         Ok(Run {
             source,
             limits: &parser.limits,
@@ -184,37 +187,36 @@ impl<'a, 'p> Run<'a, 'p> {
             scratch: &mut parser.scratch,
             element: &mut parser.element,
             dtd,
-            standalone: declaration.standalone,
+            standalone: false,
             expansion: Expansion::new(&parser.limits, source.len()),
             builder: TreeBuilder::new(source.len()),
             outer: Vec::new(),
-            frame: Frame::new(source, declaration.len, None, 0),
+            frame: Frame::new(source, None, 0),
             root_seen: false,
         })
     }
 
     fn document(mut self) -> Result<Document, DocumentError> {
         loop {
-            let (text, start) = (self.frame.text, self.frame.at);
-            let Some(at) = next_markup(text.as_bytes(), start) else {
-                self.text(&text[start..], self.frame.place(start))?;
-                self.frame.at = text.len();
-                if self.leave()? {
-                    return Ok(self.builder.finish());
-                }
-                continue;
-            };
-            if at > start {
-                self.text(&text[start..at], self.frame.place(start))?;
-            }
+            let at = self.frame.at();
             let offset = self.frame.place(at);
-            let bytes = text.as_bytes();
-            match (bytes[at], bytes.get(at + 1)) {
-                (b'&', _) => self.reference(at, offset)?,
-                (_, Some(b'/')) => self.end(at, offset)?,
-                (_, Some(b'!')) => self.bang(at, offset)?,
-                (_, Some(b'?')) => self.instruction(at, offset)?,
-                _ => self.start(at, offset)?,
+            match self.frame.reader.read_event() {
+                Ok(Event::Start(tag)) => self.start(&tag, at, offset, false)?,
+                Ok(Event::Empty(tag)) => self.start(&tag, at, offset, true)?,
+                Ok(Event::End(tag)) => self.end(tag.name().0, offset)?,
+                Ok(Event::Text(text)) => self.text(&text, offset)?,
+                Ok(Event::GeneralRef(body)) => self.reference(&body, offset)?,
+                Ok(Event::CData(inside)) => self.cdata(&inside, offset)?,
+                Ok(Event::Comment(inside)) => self.comment(&inside, at, offset)?,
+                Ok(Event::PI(inside)) => self.instruction(&inside, offset)?,
+                Ok(Event::Decl(_)) => self.declaration(offset)?,
+                Ok(Event::DocType(_)) => self.doctype(at, offset)?,
+                Ok(Event::Eof) => {
+                    if self.leave(offset)? {
+                        return Ok(self.builder.finish());
+                    }
+                }
+                Err(error) => return Err(self.syntax(&error, at, offset)),
             }
             if self.builder.node_count() > self.limits.nodes {
                 let (limit, given) = (self.limits.nodes, self.builder.node_count());
@@ -223,37 +225,77 @@ impl<'a, 'p> Run<'a, 'p> {
         }
     }
 
-    /// What begins with `<!`: a comment, a CDATA section or the document type declaration.
-    fn bang(&mut self, at: usize, offset: usize) -> Result<(), DocumentError> {
-        let rest = &self.frame.text[at..];
-        if rest.starts_with("<!--") {
-            let Some(inside) = self.frame.until(at + 4, "-->") else {
-                return Err(DocumentError::malformed(offset, "the comment is not closed, '-->' expected"));
-            };
-            self.frame.at = at + inside.len() + 7;
-            return self.comment(inside, at, offset);
-        }
-        if rest.starts_with("<![CDATA[") {
-            if self.builder.depth() == 0 {
-                return Err(DocumentError::malformed(offset, "a CDATA section found outside the document element"));
+    /// The XML declaration, or what looks like one where none may be.
+    fn declaration(&mut self, offset: usize) -> Result<(), DocumentError> {
+        if offset == 0 {
+            let declaration = declaration::parse(self.source)?;
+            if declaration.len > 0 {
+                self.standalone = declaration.standalone;
+                return Ok(());
             }
-            let Some(inside) = self.frame.until(at + 9, "]]>") else {
-                return Err(DocumentError::malformed(offset, "the CDATA section is not closed, ']]>' expected"));
-            };
-            self.frame.at = at + inside.len() + 12;
-            return self.push_text(inside, offset);
         }
-        if self.root_seen || !rest.starts_with("<!DOCTYPE") {
-            let message = "'<!' begins a comment ('<!--'), a CDATA section ('<![CDATA[') or, once and before the \
-                           document element, the document type declaration ('<!DOCTYPE'); none of them found";
-            return Err(DocumentError::malformed(offset, message));
+        self.instruction("xml", offset)
+    }
+
+    /// A document type declaration: quick-xml finds its end, what stands in it is read by us.
+    fn doctype(&mut self, at: usize, offset: usize) -> Result<(), DocumentError> {
+        if self.root_seen || !self.frame.text[at..].starts_with(DOCTYPE) {
+            return Err(DocumentError::malformed(offset, NO_MARKUP));
         }
         let (dtd, end) = dtd::parse(self.source, at, self.standalone, self.limits, &mut self.expansion)?;
-        self.frame.at = end;
+        if end != self.frame.at() {
+            let message = "the document type declaration ends where a quote, comment or bracket in it is still open";
+            return Err(DocumentError::malformed(end, message));
+        }
         match self.dtd.set(dtd) {
             Ok(()) => Ok(()),
             Err(_) => Err(DocumentError::malformed(offset, "a second document type declaration found")),
         }
+    }
+
+    /// An error of quick-xml in our words.
+    #[cold]
+    fn syntax(&mut self, error: &Error, at: usize, offset: usize) -> DocumentError {
+        let rest = &self.frame.text[at..];
+        if !self.root_seen && rest.starts_with(DOCTYPE) {
+            // Our own reading says more exactly what is wrong inside.
+            let read = dtd::parse(self.source, at, self.standalone, self.limits, &mut self.expansion);
+            let message = "the document type declaration is not closed, '>' expected";
+            return read.err().unwrap_or_else(|| DocumentError::malformed(offset, message));
+        }
+        let message = match error {
+            Error::Syntax(
+                SyntaxError::UnclosedTag
+                | SyntaxError::UnclosedSingleQuotedAttributeValue
+                | SyntaxError::UnclosedDoubleQuotedAttributeValue,
+            ) => {
+                if !rest.starts_with("</") {
+                    return self.unclosed(at, offset);
+                }
+                "the end tag is not closed, '>' expected"
+            }
+            Error::Syntax(SyntaxError::UnclosedComment) if rest.starts_with("<!--") => {
+                "the comment is not closed, '-->' expected"
+            }
+            Error::Syntax(SyntaxError::UnclosedCData) if rest.starts_with("<![CDATA[") => {
+                "the CDATA section is not closed, ']]>' expected"
+            }
+            Error::Syntax(SyntaxError::UnclosedPI | SyntaxError::UnclosedXmlDecl) => {
+                "the processing instruction is not closed, '?>' expected"
+            }
+            Error::IllFormed(IllFormedError::UnclosedReference) => {
+                "'&' found without a reference: '&amp;' or ';' expected"
+            }
+            _ => NO_MARKUP,
+        };
+        DocumentError::malformed(offset, message)
+    }
+
+    fn cdata(&mut self, inside: &str, offset: usize) -> Result<(), DocumentError> {
+        if self.builder.depth() == 0 {
+            return Err(DocumentError::malformed(offset, "a CDATA section found outside the document element"));
+        }
+        self.push_text(inside, offset)
     }
 
     fn text(&mut self, text: &str, offset: usize) -> Result<(), DocumentError> {
@@ -305,9 +347,7 @@ impl<'a, 'p> Run<'a, 'p> {
         Ok(())
     }
 
-    fn reference(&mut self, at: usize, offset: usize) -> Result<(), DocumentError> {
-        let (body, _) = split_reference(&self.frame.text[at + 1..], offset)?;
-        self.frame.at = at + body.len() + 2;
+    fn reference(&mut self, body: &str, offset: usize) -> Result<(), DocumentError> {
         if self.builder.depth() == 0 {
             let message = format!("the reference '&{body};' found outside the document element");
             return Err(DocumentError::malformed(offset, message));
@@ -325,7 +365,11 @@ impl<'a, 'p> Run<'a, 'p> {
         }
         self.expansion.check_depth(open.count(), offset)?;
         self.expansion.spend(text.len(), offset)?;
-        let frame = Frame::new(text, 0, Some((name, offset)), self.scratch.open.len());
+        let rest = text.trim_start_matches('\u{FEFF}');
+        if rest.len() < text.len() {
+            self.push_text(&text[..text.len() - rest.len()], offset)?;
+        }
+        let frame = Frame::new(rest, Some((name, offset)), self.scratch.open.len());
         self.outer.push(std::mem::replace(&mut self.frame, frame));
         Ok(())
     }
@@ -340,11 +384,7 @@ impl<'a, 'p> Run<'a, 'p> {
         Ok(())
     }
 
-    fn instruction(&mut self, at: usize, offset: usize) -> Result<(), DocumentError> {
-        let Some(inside) = self.frame.until(at + 2, "?>") else {
-            return Err(DocumentError::malformed(offset, "the processing instruction is not closed, '?>' expected"));
-        };
-        self.frame.at = at + inside.len() + 4;
+    fn instruction(&mut self, inside: &str, offset: usize) -> Result<(), DocumentError> {
         let (target, data) = split_instruction(inside).map_err(|message| DocumentError::malformed(offset, message))?;
         self.name(target, offset)?;
         self.check_leaf(inside, offset, "bytes of one processing instruction")?;
@@ -373,8 +413,7 @@ impl<'a, 'p> Run<'a, 'p> {
     }
 
     /// Ends an entity, or the document: then true.
-    fn leave(&mut self) -> Result<bool, DocumentError> {
-        let offset = self.frame.place(self.frame.at);
+    fn leave(&mut self, offset: usize) -> Result<bool, DocumentError> {
         if self.scratch.open.len() > self.frame.depth {
             let name = self.scratch.open.last().map_or("", |raw| self.names.text(*raw));
             let message = match self.frame.entity {

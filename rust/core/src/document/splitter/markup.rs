@@ -1,22 +1,16 @@
 //! Tags and document type declarations, as far as the splitter must understand them.
 
-use super::super::attributes::{name_end, scan};
+use quick_xml::Reader;
+use quick_xml::errors::Error;
+use quick_xml::parser::{ElementParser, Parser};
+
+use super::super::attributes::{name_bytes, scan};
 use super::super::chars::predefined;
 use super::super::error::DocumentError;
 
 /// Offset after the `>` that ends the tag at the start of `bytes`; `>` between quotes does not.
 pub(super) fn tag_end(bytes: &[u8]) -> Option<usize> {
-    let mut quote = 0;
-    for at in memchr::memchr3_iter(b'>', b'"', b'\'', bytes) {
-        match bytes[at] {
-            b'>' if quote == 0 => return Some(at + 1),
-            b'>' => {}
-            found if quote == 0 => quote = found,
-            found if found == quote => quote = 0,
-            _ => {}
-        }
-    }
-    None
+    ElementParser::default().feed(bytes).map(|at| at + 1)
 }
 
 /// Whether a tag is an empty-element tag.
@@ -24,45 +18,25 @@ pub(super) fn closes(tag: &[u8]) -> bool {
     tag.ends_with(b"/>")
 }
 
-/// The name at the start of `bytes`; `None` if there is none.
-pub(super) fn name_of(bytes: &[u8]) -> Option<&str> {
-    let name = &bytes[..name_end(bytes, 0)];
-    std::str::from_utf8(name).ok().filter(|name| !name.is_empty())
+/// What stands between the opening bytes of a whole tag (`<` or `</`) and its end.
+fn inside(tag: &[u8], opening: usize) -> Option<&str> {
+    let tag = &tag[opening..];
+    std::str::from_utf8(tag.strip_suffix(b"/>").or(tag.strip_suffix(b">"))?).ok()
+}
+
+/// The name in a whole tag that begins with `opening` bytes of markup; `None` if there is none.
+pub(super) fn name_of(tag: &[u8], opening: usize) -> Option<&str> {
+    let inside = inside(tag, opening)?;
+    Some(&inside[..name_bytes(inside)]).filter(|name| !name.is_empty())
 }
 
 /// Offset after the document type declaration at the start of `bytes`.
 pub(super) fn doctype_end(bytes: &[u8]) -> Option<usize> {
-    let mut at = b"<!DOCTYPE".len();
-    let mut subset = false;
-    // Inside the subset, each declaration ends at its own '>'.
-    let mut declaration = false;
-    loop {
-        let rest = bytes.get(at..)?;
-        let past = |end: &[u8]| memchr::memmem::find(rest, end).map(|found| found + end.len());
-        at += match rest.first()? {
-            quote @ (b'"' | b'\'') if declaration || !subset => 1 + memchr::memchr(*quote, &rest[1..])? + 1,
-            b'<' if rest.starts_with(b"<!--") => past(b"-->")?,
-            b'<' if rest.starts_with(b"<?") => past(b"?>")?,
-            b'<' if b"<!--".starts_with(&rest[..rest.len().min(4)]) => return None,
-            b'<' => {
-                declaration = true;
-                1
-            }
-            b'>' if declaration => {
-                declaration = false;
-                1
-            }
-            b'>' if !subset => return Some(at + 1),
-            b'[' if !declaration => {
-                subset = true;
-                1
-            }
-            b']' if !declaration => {
-                subset = false;
-                1
-            }
-            _ => 1,
-        };
+    let mut reader = Reader::from_reader(bytes);
+    match reader.read_event() {
+        // What is wrong in it matters to the records that it goes along with only.
+        Ok(_) | Err(Error::IllFormed(_)) => Some(reader.buffer_position() as usize),
+        Err(_) => None,
     }
 }
 
@@ -88,25 +62,25 @@ impl Declarations {
         if memchr::memmem::find(tag, b"xmlns").is_none() {
             return Ok(found);
         }
-        let tag = std::str::from_utf8(tag).map_err(|e| e.to_string())?;
-        let mut names: Vec<&str> = Vec::new();
+        let inside = inside(tag, 1).ok_or("a tag that is not UTF-8 found")?;
+        let mut names: Vec<Box<str>> = Vec::new();
         let mut attributes = Vec::new();
-        let name = |range: (usize, usize)| {
-            names.push(&tag[range.0..range.1]);
+        let name = |name: &str, _| {
+            names.push(name.into());
             Ok(names.len() as u32 - 1)
         };
-        let start = name_end(tag.as_bytes(), 1);
-        scan(tag, start, DocumentError::malformed, name, &mut attributes).map_err(|error| error.message)?;
+        scan(inside, name_bytes(inside), 0, DocumentError::malformed, name, &mut attributes)
+            .map_err(|error| error.message)?;
         for attribute in attributes {
             let (start, end) = (attribute.value.0 as usize, attribute.value.1 as usize);
-            let name = names[attribute.name as usize];
+            let name = &*names[attribute.name as usize];
             let prefix = match name.strip_prefix("xmlns") {
                 Some("") => "",
                 Some(rest) if rest.starts_with(':') => &rest[1..],
                 _ => continue,
             };
-            let quote = if tag.as_bytes()[end] == b'\'' { '\'' } else { '"' };
-            found.0.push((prefix.into(), tag[start..end].into(), quote));
+            let quote = if inside.as_bytes()[end] == b'\'' { '\'' } else { '"' };
+            found.0.push((prefix.into(), inside[start..end].into(), quote));
         }
         Ok(found)
     }

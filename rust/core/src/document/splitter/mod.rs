@@ -3,6 +3,11 @@
 //! A record is an element of a given name, with everything in it; elements of the same name inside it are part of it.
 //! Its bytes stay as they are (decoded to UTF-8), with two additions that keep its meaning: namespace declarations of
 //! its ancestors that it lacks, and the document type declaration where the record may depend on it.
+//!
+//! quick-xml finds the ends of tags and of the document type declaration and reads attributes, but its buffered reader
+//! is not used: it holds every event whole, so that a comment, text or CDATA section of any length would have to fit
+//! in memory (here they pass through in pieces, and a record above the limit is skipped), and it gives what stands
+//! inside the markup, not the bytes of the source.
 
 mod markup;
 mod window;
@@ -252,7 +257,7 @@ impl<R: Read> Splitter<R> {
         if self.root_seen && self.ancestors.is_empty() {
             return Err(self.malformed("a second document element found"));
         }
-        let Some(name) = name_of(&tag[1..]) else { return Err(self.malformed("a tag without a name found")) };
+        let Some(name) = name_of(tag, 1) else { return Err(self.malformed("a tag without a name found")) };
         let declarations = Declarations::of(tag).map_err(|message| self.malformed(message))?;
         let local = name.rsplit(':').next().unwrap_or(name);
         if name == self.name || local == self.name {
@@ -275,7 +280,7 @@ impl<R: Read> Splitter<R> {
     fn start_record(&mut self, end: usize, empty: bool, own: Declarations) -> Step {
         self.records += 1;
         let tag = &self.window.rest()[..end];
-        let name_bytes = name_of(&tag[1..]).map_or(0, str::len) + 1;
+        let name_bytes = name_of(tag, 1).map_or(0, str::len) + 1;
         let mut payload = tag[..name_bytes].to_vec();
         let outer = self.ancestors.iter().rev().map(|ancestor| &ancestor.declarations);
         own.push_missing(outer, &mut payload);
@@ -305,7 +310,7 @@ impl<R: Read> Splitter<R> {
             return Ok(());
         }
         let tag = &self.window.rest()[..end];
-        let name = name_of(&tag[2..]).unwrap_or_default();
+        let name = name_of(tag, 2).unwrap_or_default();
         match self.ancestors.pop() {
             Some(open) if *open.name == *name => {
                 self.take(end);
