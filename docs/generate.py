@@ -22,12 +22,14 @@ HERE = Path(__file__).parent
 NOTE = "<!-- Made by docs/generate.py; change the code, then run `make docs`. -->\n"
 
 
-def commands(command: click.Command, path: tuple[str, ...] = ("sardonyx",)) -> Iterator[tuple[str, str]]:
+def commands(
+    command: click.Command, name: str = "sardonyx", parent: click.Context | None = None
+) -> Iterator[tuple[str, str]]:
     """Every command with the text of its help."""
-    context = click.Context(command, info_name=" ".join(path), max_content_width=100, terminal_width=100)
-    yield " ".join(path), command.get_help(context)
-    for name, inner in getattr(command, "commands", {}).items():
-        yield from commands(inner, (*path, name))
+    context = click.Context(command, parent=parent, info_name=name, terminal_width=100, **command.context_settings)
+    yield context.command_path, command.get_help(context)
+    for inner_name, inner in getattr(command, "commands", {}).items():
+        yield from commands(inner, inner_name, context)
 
 
 def cli_page() -> str:

@@ -77,9 +77,11 @@ class MatchReport:
         """For each document the ids of the subscriptions that it satisfies, sorted."""
         found: list[list[str]] = [[] for _ in range(self.documents)]
         for batch in self.matches.to_batches():
-            rows, names = batch.columns
-            for row, name in zip(rows.to_pylist(), names.to_pylist(), strict=True):
-                found[row].append(name)
+            rows, column = batch.columns
+            # Ids come as strings once and as numbers often: a million matches make no million strings.
+            ids = column.dictionary.to_pylist()
+            for row, number in zip(rows.to_pylist(), column.indices.to_pylist(), strict=True):
+                found[row].append(ids[number])
         for names in found:
             names.sort()
         return found

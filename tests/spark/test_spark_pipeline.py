@@ -168,13 +168,13 @@ def test_a_worker_killed_in_mid_stream_costs_nothing_but_time(spark, folder):
 @pytest.mark.parametrize("moment", [1, 4])
 def test_a_killed_driver_goes_on_from_its_checkpoint(spark, folder, moment):
     """kill -9 of driver and JVM once `moment` batches lie in the sink; nothing is lost, nothing doubled."""
-    orders(folder / "in", range(24))
+    orders(folder / "in", range(16))
     settings = config(folder)
     process = pipeline_process(settings)
     try:
         wait_until(
             lambda: len(list((folder / "out").glob("batch_id=*"))) >= moment or process.poll() is not None,
-            120,
+            240,
             "batches",
         )
         time.sleep(0.05 * moment)
@@ -182,12 +182,12 @@ def test_a_killed_driver_goes_on_from_its_checkpoint(spark, folder, moment):
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate(timeout=30)
     done = len(list((folder / "out").glob("batch_id=*")))
-    assert done < 12, "the process was too fast to be killed in mid-stream"
+    assert done < 8, "the process was too fast to be killed in mid-stream"
 
     summary = run_pipeline(settings, spark=spark)
-    assert summary.documents >= 24 - 2 * done
-    assert sink_pairs(spark, folder / "out") == expected(24)
-    assert sink_totals(folder / "out").documents == 24
+    assert summary.documents >= 16 - 2 * done
+    assert sink_pairs(spark, folder / "out") == expected(16)
+    assert sink_totals(folder / "out").documents == 16
     rows = read_notifications(spark, folder / "out").collect()
     assert all(row.notification_id == notification_id(row.document_id, row.subscription_id) for row in rows)
     assert not list((folder / "out").glob(".inflight*"))
@@ -200,7 +200,7 @@ def test_ctrl_c_in_a_process_of_its_own(folder):
     process = pipeline_process(settings)
     try:
         wait_until(
-            lambda: len(list((folder / "out").glob("batch_id=*"))) >= 3 or process.poll() is not None, 120, "batches"
+            lambda: len(list((folder / "out").glob("batch_id=*"))) >= 3 or process.poll() is not None, 240, "batches"
         )
         os.killpg(process.pid, signal.SIGINT)
         out, err = process.communicate(timeout=60)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -29,8 +30,10 @@ class Outcome:
 
     name: str
     """The document, as given."""
-    found: list[MatchResult]
-    """What it satisfies."""
+    found: list[str]
+    """The subscriptions that it satisfies."""
+    results: list[MatchResult]
+    """The same with the nodes that were selected, where these were asked for."""
     letters: list[DeadLetter]
     """Why it, or a subscription on it, could not be processed."""
 
@@ -113,21 +116,23 @@ def _outcomes(
 
 def _match(broker: Broker, batch: list[Document | DeadLetter], nodes: bool) -> list[Outcome]:
     outcomes = [
-        Outcome(document.document_id or "", [], [document] if isinstance(document, DeadLetter) else [])
+        Outcome(document.document_id or "", [], [], [document] if isinstance(document, DeadLetter) else [])
         for document in batch
     ]
     readable = [(row, document) for row, document in enumerate(batch) if isinstance(document, Document)]
     if nodes:
         for row, document in readable:
             try:
-                outcomes[row].found.extend(broker.match(document, nodes=True))
+                results = broker.match(document, nodes=True)
+                outcomes[row].results.extend(results)
+                outcomes[row].found.extend(result.subscription_id for result in results)
             except (DocumentError, EvaluationError) as error:
                 error.document_id = document.document_id
                 outcomes[row].letters.append(DeadLetter.of(error))
         return outcomes
     report = broker.match_batch([document for _row, document in readable])
     for (row, _document), found in zip(readable, report.ids(), strict=True):
-        outcomes[row].found.extend(MatchResult(who, ()) for who in found)
+        outcomes[row].found.extend(found)
     letters = report.dead_letters([document.document_id for _row, document in readable])
     for number, letter in zip(report.errors["document"].to_pylist(), letters, strict=True):
         outcomes[readable[number][0]].letters.append(letter)
@@ -139,6 +144,8 @@ class _Lines:
 
     def __init__(self, nodes: bool) -> None:
         self._nodes = nodes
+        # Large populations repeat their ids over many documents; each is encoded once.
+        self._encode = functools.cache(json.dumps)
 
     def refused(self, letters: list[DeadLetter]) -> None:
         for letter in letters:
@@ -153,11 +160,15 @@ class _Lines:
                 if letter.subscription_id is not None:
                     who = f', "subscription": {json.dumps(letter.subscription_id)}'
                 lines.append(f'{{"document": {document}{who}, "error": {json.dumps(letter.error())}}}')
-            for result in outcome.found:
-                nodes = ""
-                if self._nodes:
-                    nodes = f', "nodes": {json.dumps([asdict(node) for node in result.nodes])}'
-                lines.append(f'{{"document": {document}, "subscription": {json.dumps(result.subscription_id)}{nodes}}}')
+            if self._nodes:
+                for result in outcome.results:
+                    nodes = json.dumps([asdict(node) for node in result.nodes])
+                    who = json.dumps(result.subscription_id)
+                    lines.append(f'{{"document": {document}, "subscription": {who}, "nodes": {nodes}}}')
+            else:
+                head = f'{{"document": {document}, "subscription": '
+                encode = self._encode
+                lines += [f"{head}{encode(who)}}}" for who in outcome.found]
         if lines:
             click.echo("\n".join(lines))
 
@@ -192,10 +203,10 @@ class _Tables:
             self._found += len(outcome.found)
             shown = Text(common.printable(outcome.name))
             if self._nodes:
-                for result in outcome.found:
+                for result in outcome.results:
                     self._add_nodes(shown, result)
             elif outcome.found:
-                ids = ", ".join(common.printable(result.subscription_id) for result in outcome.found[:_SHOWN_IDS])
+                ids = ", ".join(map(common.printable, outcome.found[:_SHOWN_IDS]))
                 more = len(outcome.found) - _SHOWN_IDS
                 self._table.add_row(shown, Text(ids + (f" and {more} more (--json lists all)" if more > 0 else "")))
 

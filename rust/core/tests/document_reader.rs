@@ -2,7 +2,7 @@
 
 mod support;
 
-use sardonyx_core::document::{DocumentErrorKind, Limits, NodeKind, line_of, parse, parse_str, path_of, serialize};
+use sardonyx_core::document::{DocumentErrorKind, Limits, Locator, NodeKind, parse, parse_str, serialize};
 use support::{picture, read};
 
 fn tree(text: &str) -> String {
@@ -196,7 +196,10 @@ fn a_parser_is_used_again_after_an_error() {
 fn places_are_named() {
     let text = "<a xmlns:p='u'>\r\nx<b k='1'/>\ry<b>z</b><p:c/><!--c--><?t d?></a>";
     let document = read(text).unwrap();
-    let paths: Vec<String> = (0..document.len() as u32).map(|id| path_of(&document, id)).collect();
+    let paths: Vec<String> = {
+        let mut locator = Locator::new(&document, "");
+        (0..document.len() as u32).map(|id| locator.path(id)).collect()
+    };
     let expected = [
         "/",
         "/a",
@@ -211,7 +214,7 @@ fn places_are_named() {
         "/a/processing-instruction('t')",
     ];
     assert_eq!(paths, expected);
-    let lines: Vec<usize> = [1, 3, 4, 6].map(|id| line_of(&document, id, text)).into();
+    let lines: Vec<usize> = [1, 3, 4, 6].map(|id| Locator::new(&document, text).line(id)).into();
     assert_eq!(lines, [1, 2, 2, 3]);
     assert_eq!(&text[document.node(4).offset as usize..][..5], "k='1'");
 }

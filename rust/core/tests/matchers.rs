@@ -1,5 +1,7 @@
 //! The inverted matcher answers as the naive one: on the YFilter suite and through changes of the population.
 
+#![allow(clippy::print_stderr)] // says why a test was skipped
+
 use sardonyx_core::document::{Limits, parse};
 use sardonyx_core::index::{Population, SegmentBuilder, Snapshot};
 use sardonyx_core::matcher::{Inverted, Matches, naive};

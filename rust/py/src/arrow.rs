@@ -1,9 +1,9 @@
 //! Arrow columns as strings and bytes, whatever their width.
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, StringArray};
+use arrow_array::{Array, ArrayRef, GenericStringArray, OffsetSizeTrait, StringArray};
 use arrow_schema::{DataType, Field};
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3_arrow::PyArray;
 use pyo3_arrow::input::AnyArray;
@@ -21,6 +21,11 @@ pub(crate) fn strings(column: &ArrayRef, what: &str) -> PyResult<StringArray> {
     if !fits {
         return Err(PyTypeError::new_err(format!("{what} must be a string column, not {}", column.data_type())));
     }
+    // Producers such as Spark do not check their strings; Rust relies on it.
+    column
+        .to_data()
+        .validate_full()
+        .map_err(|error| PyValueError::new_err(format!("{what} holds strings that are not UTF-8: {error}")))?;
     let cast = arrow_cast::cast(column, &DataType::Utf8).map_err(|error| PyTypeError::new_err(error.to_string()))?;
     Ok(cast.as_string::<i32>().clone())
 }
@@ -36,7 +41,18 @@ pub(crate) fn to_pyarrow(py: Python<'_>, array: StringArray, name: &str) -> PyRe
     Ok(py.import("pyarrow")?.call_method1("array", (Py::new(py, array)?,))?.unbind())
 }
 
-/// A chunk of documents, borrowed.
+/// What a row of documents holds.
+#[derive(Clone, Copy)]
+pub(crate) enum Row<'a> {
+    /// A document.
+    Present(DocumentInput<'a>),
+    /// Null.
+    Missing,
+    /// A string that is not UTF-8; the offset of the first byte that does not fit.
+    NotUtf8(usize),
+}
+
+/// A chunk of documents, borrowed. Strings are taken as bytes: producers such as Spark do not check them.
 pub(crate) enum Payloads<'a> {
     Binary(&'a arrow_array::BinaryArray),
     LargeBinary(&'a arrow_array::LargeBinaryArray),
@@ -57,7 +73,12 @@ impl<'a> Payloads<'a> {
             DataType::BinaryView => Payloads::BinaryView(chunk.as_binary_view()),
             DataType::Utf8 => Payloads::Text(chunk.as_string()),
             DataType::LargeUtf8 => Payloads::LargeText(chunk.as_string()),
-            DataType::Utf8View => Payloads::TextView(chunk.as_string_view()),
+            DataType::Utf8View => {
+                // The values of a view lie in several places; they are checked together.
+                let checked = chunk.to_data().validate_full();
+                checked.map_err(|error| PyValueError::new_err(format!("payloads are not UTF-8: {error}")))?;
+                Payloads::TextView(chunk.as_string_view())
+            }
             DataType::Null => Payloads::Nothing,
             other => {
                 return Err(PyTypeError::new_err(format!("payloads must be a binary or string column, not {other}")));
@@ -65,18 +86,27 @@ impl<'a> Payloads<'a> {
         })
     }
 
-    /// The document in a row; `None` for null.
-    pub(crate) fn get(&self, row: usize, stream: Option<&'a str>) -> Option<DocumentInput<'a>> {
-        let bytes = |bytes: &'a [u8]| DocumentInput::Bytes(bytes, stream);
-        let text = |text: &'a str| DocumentInput::Text(text, stream);
+    /// The document in a row.
+    pub(crate) fn get(&self, row: usize, stream: Option<&'a str>) -> Row<'a> {
+        let binary = |bytes: &'a [u8]| Row::Present(DocumentInput::Bytes(bytes, stream));
+        let text = |bytes: &'a [u8]| match std::str::from_utf8(bytes) {
+            Ok(text) => Row::Present(DocumentInput::Text(text, stream)),
+            Err(error) => Row::NotUtf8(error.valid_up_to()),
+        };
         match *self {
-            Payloads::Binary(array) => array.is_valid(row).then(|| bytes(array.value(row))),
-            Payloads::LargeBinary(array) => array.is_valid(row).then(|| bytes(array.value(row))),
-            Payloads::BinaryView(array) => array.is_valid(row).then(|| bytes(array.value(row))),
-            Payloads::Text(array) => array.is_valid(row).then(|| text(array.value(row))),
-            Payloads::LargeText(array) => array.is_valid(row).then(|| text(array.value(row))),
-            Payloads::TextView(array) => array.is_valid(row).then(|| text(array.value(row))),
-            Payloads::Nothing => None,
+            Payloads::Binary(array) if array.is_valid(row) => binary(array.value(row)),
+            Payloads::LargeBinary(array) if array.is_valid(row) => binary(array.value(row)),
+            Payloads::BinaryView(array) if array.is_valid(row) => binary(array.value(row)),
+            Payloads::Text(array) if array.is_valid(row) => text(bytes_of(array, row)),
+            Payloads::LargeText(array) if array.is_valid(row) => text(bytes_of(array, row)),
+            Payloads::TextView(array) if array.is_valid(row) => text(array.value(row).as_bytes()),
+            _ => Row::Missing,
         }
     }
+}
+
+/// The bytes of a string, not taken for UTF-8.
+fn bytes_of<O: OffsetSizeTrait>(array: &GenericStringArray<O>, row: usize) -> &[u8] {
+    let offsets = array.value_offsets();
+    &array.value_data()[offsets[row].as_usize()..offsets[row + 1].as_usize()]
 }

@@ -28,10 +28,10 @@ pub(crate) struct MatchedNode {
 }
 
 impl MatchedNode {
-    /// Describes a node; `source` is the decoded text of the document.
-    pub(crate) fn new(document: &core::Document, node: NodeRef, source: &str) -> MatchedNode {
-        let line = core::line_of(document, node.id(), source) as u64;
-        let path = core::path_of(document, node.id());
+    /// Describes a node.
+    pub(crate) fn new(document: &core::Document, node: NodeRef, locator: &mut core::Locator<'_>) -> MatchedNode {
+        let line = locator.line(node.id()) as u64;
+        let path = locator.path(node.id());
         match node.namespace_number() {
             Some(number) => {
                 let (prefix, uri) = document.namespaces(node.id())[number];
@@ -123,11 +123,11 @@ impl Document {
                     }
                 },
             };
-            let source = self.payload.text()?;
+            let mut locator = core::Locator::new(&self.tree, &self.payload.text()?);
             Ok(match self.value(expression, &statics, cost_limit, node)? {
-                Value::Nodes(nodes) => {
-                    Outcome::Nodes(nodes.into_iter().map(|node| MatchedNode::new(&self.tree, node, &source)).collect())
-                }
+                Value::Nodes(nodes) => Outcome::Nodes(
+                    nodes.into_iter().map(|node| MatchedNode::new(&self.tree, node, &mut locator)).collect(),
+                ),
                 other => Outcome::Other(other),
             })
         })?;

@@ -4,7 +4,7 @@ use crate::document::{MatchedNode, node_list};
 use crate::errors::{Failed, Fields};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
-use sardonyx_core::document::Document;
+use sardonyx_core::document::{Document, Locator};
 use sardonyx_core::index::Snapshot;
 use sardonyx_core::index::access::{Atom, accesses};
 use sardonyx_core::matcher::Inverted;
@@ -54,11 +54,12 @@ pub(crate) fn explain(
     let atoms: Vec<Atom> = signature
         .access
         .and_then(|choice| accesses(&query, &constants).into_iter().nth(choice as usize))
-        .map(|access| access.atoms)
+        .map(|access| access.atoms.into_vec())
         .unwrap_or_default();
     let wanted = segment.stream_of(subscription);
     let stream_matched = wanted == sardonyx_core::index::ANY_STREAM
         || stream.and_then(|name| segment.stream_number(name)) == Some(wanted);
+    let mut locator = Locator::new(document, source);
     Ok(Explained {
         matched: held && stream_matched,
         query: query_text(query, &constants, segment.symbols(), None),
@@ -73,7 +74,7 @@ pub(crate) fn explain(
             .into_iter()
             .map(|clause| {
                 let shown = clause.nodes.iter().take(NODES_SHOWN);
-                let nodes = shown.map(|node| MatchedNode::new(document, *node, source)).collect();
+                let nodes = shown.map(|node| MatchedNode::new(document, *node, &mut locator)).collect();
                 (clause, nodes)
             })
             .collect(),

@@ -1,6 +1,6 @@
 //! `Index`: a population of subscriptions and its matchers.
 
-use crate::arrow::{Payloads, chunks, strings, to_pyarrow};
+use crate::arrow::{Payloads, Row, chunks, strings, to_pyarrow};
 use crate::document::{MatchedNode, borrow, namespaces, node_list};
 use crate::errors::{Failed, Fields, work};
 use crate::matches::{ErrorTable, MatchTable};
@@ -119,7 +119,7 @@ impl Columns {
     }
 }
 
-fn field<'a>(column: &'a Option<StringArray>, row: usize) -> Option<&'a str> {
+fn field(column: &Option<StringArray>, row: usize) -> Option<&str> {
     column.as_ref().filter(|column| column.is_valid(row)).map(|column| column.value(row))
 }
 
@@ -479,6 +479,7 @@ impl Index {
             .iter()
             .map(|part| DocumentSymbols::new(document, |test| part.segment.symbols().find(test)))
             .collect();
+        let mut locator = sardonyx_core::document::Locator::new(document, source);
         let mut found = Vec::with_capacity(matches.len());
         let mut constants = Vec::new();
         for (number, subscription) in matches.iter() {
@@ -494,7 +495,7 @@ impl Index {
                 Value::Nodes(nodes) => nodes,
                 _ => Vec::new(),
             };
-            let nodes = nodes.into_iter().take(node_limit).map(|node| MatchedNode::new(document, node, source));
+            let nodes = nodes.into_iter().take(node_limit).map(|node| MatchedNode::new(document, node, &mut locator));
             found.push((segment.ids().get(subscription).to_owned(), nodes.collect()));
         }
         Ok(found)
@@ -502,31 +503,48 @@ impl Index {
 
     fn match_inputs(
         &self,
-        inputs: &[Option<DocumentInput<'_>>],
+        rows: &[Row<'_>],
         threads: usize,
         matcher: Matcher,
     ) -> Result<(RecordBatch, RecordBatch), Failed> {
         let snapshot = self.population.snapshot();
-        let present: Vec<DocumentInput<'_>> = inputs.iter().copied().flatten().collect();
+        let present: Vec<DocumentInput<'_>> = rows
+            .iter()
+            .filter_map(|row| match row {
+                Row::Present(input) => Some(*input),
+                _ => None,
+            })
+            .collect();
         let outcomes = match_documents(&self.inverted, &snapshot, &present, &self.limits.document, matcher, threads);
         self.documents.fetch_add(present.len() as u64, Ordering::Relaxed);
         let expected = outcomes.iter().flatten().map(Matches::len).sum();
         let mut table = MatchTable::new(&snapshot, expected);
         let mut errors = ErrorTable::default();
         let mut outcomes = outcomes.into_iter();
-        for (row, input) in inputs.iter().enumerate() {
-            let row = row as u32;
-            let outcome: Option<DocumentOutcome> = input.and_then(|_| outcomes.next());
+        for (number, row) in rows.iter().enumerate() {
+            let number = number as u32;
+            let outcome: Option<DocumentOutcome> = match row {
+                Row::Present(_) => outcomes.next(),
+                Row::Missing => {
+                    errors.add(number, None, &Fields::new("missing_payload", "the payload is null"));
+                    None
+                }
+                Row::NotUtf8(offset) => {
+                    let fields = Fields::new("encoding", format!("the string is not UTF-8 at byte {offset}"));
+                    errors.add(number, None, &Fields { offset: Some(*offset as u64), ..fields });
+                    None
+                }
+            };
             match outcome {
                 Some(Ok(matches)) => {
-                    table.add(row, &matches);
+                    table.add(number, &matches);
                     for failure in &matches.failures {
                         let id = snapshot.segments[failure.segment].segment.ids().get(failure.subscription);
-                        errors.add(row, Some(id), &failure.error.into());
+                        errors.add(number, Some(id), &failure.error.into());
                     }
                 }
-                Some(Err(error)) => errors.add(row, None, &error.into()),
-                None => errors.add(row, None, &Fields::new("missing_payload", "the payload is null")),
+                Some(Err(error)) => errors.add(number, None, &error.into()),
+                None => {}
             }
         }
         Ok((table.finish().map_err(arrow_error)?, errors.finish().map_err(arrow_error)?))

@@ -1,6 +1,8 @@
 //! Where something lies: line and column in the source, path in the tree.
 
 use super::tree::{Document, NodeId, NodeKind};
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
 
 /// Line and column, both from 1, of a byte offset in a decoded document; the column counts characters.
 ///
@@ -19,59 +21,86 @@ pub fn position_of(source: &str, offset: usize) -> (usize, usize) {
     (line, 1 + bytes[start..].iter().filter(|b| **b & 0xC0 != 0x80).count())
 }
 
-/// Line, from 1, at which a node's markup or text starts; `source` is the decoded input of the document.
-pub fn line_of(document: &Document, node: NodeId, source: &str) -> usize {
-    position_of(source, document.node(node).offset as usize).0
+/// Paths and lines of many nodes of one document, each found in constant time after the first.
+#[derive(Debug)]
+pub struct Locator<'d> {
+    document: &'d Document,
+    /// Byte offsets at which lines start, but the first.
+    line_starts: Vec<usize>,
+    /// For the children met: position and number among the siblings that the same step would name.
+    positions: HashMap<NodeId, (u32, u32), FixedState>,
 }
 
-/// The path of a node from the document node, such as `/nitf/head/title[1]/text()`.
-///
-/// Names are qualified as written. A position is given wherever the parent has more than one child that the same
-/// step would name (elements: the same expanded name; else: the same kind, and target for processing instructions).
-pub fn path_of(document: &Document, node: NodeId) -> String {
-    let mut steps = Vec::new();
-    let mut at = node;
-    while at != 0 {
-        steps.push(step(document, at));
-        at = document.node(at).parent;
+impl<'d> Locator<'d> {
+    /// A locator; `source` is the decoded input of the document.
+    pub fn new(document: &'d Document, source: &str) -> Self {
+        let bytes = source.as_bytes();
+        let line_starts = memchr::memchr2_iter(b'\n', b'\r', bytes)
+            .filter(|at| bytes[*at] == b'\n' || bytes.get(at + 1) != Some(&b'\n'))
+            .map(|at| at + 1)
+            .collect();
+        Locator { document, line_starts, positions: HashMap::default() }
     }
-    if steps.is_empty() {
-        return "/".into();
-    }
-    steps.iter().rev().fold(String::new(), |path, step| path + "/" + step)
-}
 
-fn step(document: &Document, id: NodeId) -> String {
-    let test = match document.node(id).kind {
-        NodeKind::Root => return String::new(),
-        NodeKind::Attribute => return format!("@{}", document.name(id).qualified()),
-        NodeKind::Element => document.name(id).qualified(),
-        NodeKind::Text => "text()".into(),
-        NodeKind::Comment => "comment()".into(),
-        NodeKind::ProcessingInstruction => format!("processing-instruction('{}')", document.name(id).local),
-    };
-    let (mut count, mut position) = (0, 0);
-    for sibling in document.children(document.node(id).parent) {
-        if same_step(document, sibling, id) {
-            count += 1;
-            if sibling == id {
-                position = count;
+    /// Line, from 1, at which a node's markup or text starts.
+    pub fn line(&self, node: NodeId) -> usize {
+        let offset = self.document.node(node).offset as usize;
+        self.line_starts.partition_point(|start| *start <= offset) + 1
+    }
+
+    /// The path of a node from the document node, such as `/nitf/head/title[1]/text()`.
+    ///
+    /// Names are qualified as written. A position is given wherever the parent has more than one child that the same
+    /// step would name (elements: the same expanded name; else: the same kind, and target for processing instructions).
+    pub fn path(&mut self, node: NodeId) -> String {
+        let mut steps = Vec::new();
+        let mut at = node;
+        while at != 0 {
+            steps.push(self.step(at));
+            at = self.document.node(at).parent;
+        }
+        if steps.is_empty() {
+            return "/".into();
+        }
+        steps.iter().rev().fold(String::new(), |path, step| path + "/" + step)
+    }
+
+    fn step(&mut self, id: NodeId) -> String {
+        let document = self.document;
+        let test = match document.node(id).kind {
+            NodeKind::Root => return String::new(),
+            NodeKind::Attribute => return format!("@{}", document.name(id).qualified()),
+            NodeKind::Element => document.name(id).qualified(),
+            NodeKind::Text => "text()".into(),
+            NodeKind::Comment => "comment()".into(),
+            NodeKind::ProcessingInstruction => format!("processing-instruction('{}')", document.name(id).local),
+        };
+        if !self.positions.contains_key(&id) {
+            self.number_children(document.node(id).parent);
+        }
+        let (position, count) = self.positions[&id];
+        if count > 1 { format!("{test}[{position}]") } else { test }
+    }
+
+    /// Numbers all children of a node at once: one by one would take quadratic time.
+    fn number_children(&mut self, parent: NodeId) {
+        let document = self.document;
+        let mut counts: HashMap<(NodeKind, &str, &str), u32, FixedState> = HashMap::default();
+        let key = |id: NodeId| {
+            let name = document.name(id);
+            (document.node(id).kind, &*name.local, &*name.uri)
+        };
+        for child in document.children(parent) {
+            let count = counts.entry(key(child)).or_insert(0);
+            *count += 1;
+            self.positions.insert(child, (*count, 0));
+        }
+        for child in document.children(parent) {
+            if let Some((_, count)) = self.positions.get_mut(&child) {
+                *count = counts[&key(child)];
             }
         }
     }
-    if count > 1 { format!("{test}[{position}]") } else { test }
-}
-
-fn same_step(document: &Document, a: NodeId, b: NodeId) -> bool {
-    let (left, right) = (document.node(a), document.node(b));
-    if left.kind != right.kind {
-        return false;
-    }
-    if left.name == right.name {
-        return true;
-    }
-    let (left, right) = (document.name(a), document.name(b));
-    left.local == right.local && left.uri == right.uri
 }
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ pub use canonical::canonical;
 pub use encoding::decode;
 pub use error::{DocumentError, DocumentErrorKind};
 pub use limits::{Doctype, Limits};
-pub use location::{line_of, path_of, position_of};
+pub use location::{Locator, position_of};
 pub use reader::{Parser, parse, parse_str};
 pub use serialize::{push_escaped_attribute, push_escaped_text, serialize};
 pub use splitter::{Record, Splitter, SplitterError, SplitterErrorKind};

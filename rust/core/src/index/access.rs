@@ -336,10 +336,10 @@ impl Finder<'_, '_> {
             return Vec::new();
         }
         let (mut found, linear) = self.nodes(argument, context, known);
-        if let (Function::String, Expr::StringConstant(slot), Some(path)) = (function, value, linear) {
-            if !path.edges.is_empty() {
-                found.push(Access::one(path, AtomTest::StringEqual(slot), false));
-            }
+        if let (Function::String, Expr::StringConstant(slot), Some(path)) = (function, value, linear)
+            && !path.edges.is_empty()
+        {
+            found.push(Access::one(path, AtomTest::StringEqual(slot), false));
         }
         for access in &mut found {
             access.exact = false;

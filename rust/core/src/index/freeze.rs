@@ -3,12 +3,12 @@
 //! Rows are numbered signature by signature and, within one, by access predicate, so that the rows of a posting are
 //! neighbours: their columns can be scanned and their subscriptions handed out as ranges. Signatures are ordered by
 //! the last steps of their access paths, because what one state of the path automaton accepts has its last steps in
-//! common: a document then touches a few stretches of memory instead of a row here and a row there.
+//! common, and then by posting: a document touches a few stretches of memory instead of a row here and a row there.
 
 use super::access::{Atom, AtomTest};
 use super::builder::{BuildRow, GONE, SegmentBuilder};
-use super::columns::Value;
 use super::choice::{Choice, MAX_REQUIREMENTS};
+use super::columns::Value;
 use super::image::{ImageWriter, Section};
 use super::segment::{ANY_STREAM, NO_ACCESS, Segment, SignatureRecord, write_symbols, write_texts};
 use crate::paths::{Edge, TrieBuilder, TrieNode};
@@ -21,6 +21,16 @@ enum Key {
     Exists(TrieNode),
     Probe(u64),
     Range(TrieNode, u32, f64),
+}
+
+impl Key {
+    /// Rows with near places are hit together.
+    fn place(self) -> u64 {
+        match self {
+            Key::Exists(node) | Key::Range(node, ..) => probe_key(node, ProbeKind::StringEqual, 0),
+            Key::Probe(key) => key,
+        }
+    }
 }
 
 /// How the rows of one signature are reached, with the paths as trie nodes.
@@ -83,7 +93,12 @@ impl SegmentBuilder {
 
         // Order the signatures, and the rows of each by where they hang first.
         let mut order: Vec<usize> = (0..plans.len()).filter(|number| !by_signature.rows(*number).is_empty()).collect();
-        order.sort_by_key(|number| plans[*number].ending);
+        order.sort_by_cached_key(|number| {
+            let plan = &plans[*number];
+            let first = self.rows[by_signature.rows(*number)[0] as usize];
+            let key = plan.atoms.first().map(|atom| self.key(first, atom, &equal_numbers).place());
+            (plan.ending, key)
+        });
         let mut records = Vec::with_capacity(order.len() + 1);
         let mut cells = Vec::with_capacity(self.cells.len());
         let mut requirements: Vec<u64> = Vec::new();

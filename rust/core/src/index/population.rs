@@ -7,6 +7,8 @@
 use super::builder::SegmentBuilder;
 use super::error::{CapacityError, IndexFormatError};
 use super::segment::Segment;
+use foldhash::fast::FixedState;
+use hashbrown::HashSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
@@ -195,9 +197,15 @@ impl Population {
         let mut next = (*self.snapshot()).clone();
         let before = next.len();
         let mut missing: Vec<&str> = Vec::new();
+        let mut gone: HashSet<&str, FixedState> = HashSet::default();
         for id in ids {
             match next.find(id) {
-                Some((number, subscription)) => next.segments[number].removed.insert(subscription),
+                Some((number, subscription)) => {
+                    next.segments[number].removed.insert(subscription);
+                    gone.insert(id);
+                }
+                // An id given twice was there.
+                None if gone.contains(id) => {}
                 None => missing.push(id),
             }
         }

@@ -160,18 +160,18 @@ impl Walker {
         patterns: impl FnOnce() -> (&'s Patterns, crate::predicates::Strings<'s>),
     ) {
         let kinds = self.paths.attached(state).flags;
-        if kinds & flags::STRING_EQUAL != 0 {
-            if let Some(string) = find(value) {
-                self.value(predicates, state, ProbeKind::StringEqual, string);
-            }
+        if kinds & flags::STRING_EQUAL != 0
+            && let Some(string) = find(value)
+        {
+            self.value(predicates, state, ProbeKind::StringEqual, string);
         }
         if kinds & (flags::NUMBER_EQUAL | flags::RANGE) != 0 {
             let number = to_number(value);
             if !number.is_nan() {
-                if kinds & flags::NUMBER_EQUAL != 0 {
-                    if let Some(constant) = predicates.number(number) {
-                        self.value(predicates, state, ProbeKind::NumberEqual, constant);
-                    }
+                if kinds & flags::NUMBER_EQUAL != 0
+                    && let Some(constant) = predicates.number(number)
+                {
+                    self.value(predicates, state, ProbeKind::NumberEqual, constant);
                 }
                 if kinds & flags::RANGE != 0 {
                     self.range(predicates, state, number);

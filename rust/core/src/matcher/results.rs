@@ -84,10 +84,6 @@ impl Matches {
     ) {
         let mut own = Matches::default();
         own.add(snapshot, segment, stream, [subscriptions]);
-        self.failures.extend(own.iter().map(|(_, subscription)| Failure {
-            segment,
-            subscription,
-            error: error.clone(),
-        }));
+        self.failures.extend(own.iter().map(|(_, subscription)| Failure { segment, subscription, error: *error }));
     }
 }

@@ -252,9 +252,7 @@ impl<'d> Verifier<'d> {
                 }
                 Ok(false)
             }
-            Axis::Descendant
-                if matches!(step.test, NodeTest::Name(symbol) if self.symbols.is_expanded_only(symbol)) =>
-            {
+            Axis::Descendant if matches!(step.test, NodeTest::Name(symbol) if self.symbols.is_expanded_only(symbol)) => {
                 let NodeTest::Name(symbol) = step.test else { return Err(GiveUp) };
                 let lists = self.lists.get_or_init(|| Rc::new(ElementLists::new(document, self.symbols))).clone();
                 for at in lists.within(symbol, node + 1, from.last) {

@@ -29,6 +29,11 @@ impl StringPool {
         self.offsets.len() - 1
     }
 
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// Bytes of all strings together.
     pub fn byte_count(&self) -> usize {
         self.bytes.len()

@@ -189,7 +189,6 @@ impl DocumentSymbols {
     #[inline]
     pub fn passes(&self, name: u32, symbol: Symbol) -> bool {
         let name = name as usize;
-        self.expanded[name] == symbol
-            || (self.loose && (self.local[name] == symbol || self.namespace[name] == symbol))
+        self.expanded[name] == symbol || (self.loose && (self.local[name] == symbol || self.namespace[name] == symbol))
     }
 }
