@@ -99,6 +99,8 @@ def compare(document: Document, expressions: Iterable[Expression]) -> Outcome:
 def _judged(root: Node, parsed: Any, expressions: Iterable[Expression], document: Document) -> Iterator[str]:
     """Pairs where libxml2 is known to deviate, judged by the reference evaluator."""
     for expression in sorted(expressions, key=lambda e: e.text()):
+        if libxml2.deviates(expression, document.text) == libxml2.NAMESPACE_ORDER:
+            continue  # left to the implementation
         expected: Any = reference.evaluate(expression, reference.Context(root))
         if isinstance(expected, list):
             expected = [node.string_value for node in expected]
