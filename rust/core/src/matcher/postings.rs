@@ -40,6 +40,8 @@ pub(super) struct Walker {
     /// The same as a set.
     pub(super) hit: BitSet,
     document_number: u64,
+    /// Postings hit by values.
+    probed: Vec<Posting>,
     /// Postings hit by the document, each once.
     pub(super) hits: Vec<Posting>,
     /// Range lists met and the best value seen for each.
@@ -57,6 +59,7 @@ impl Walker {
             value_postings: Vec::new(),
             hit: BitSet::default(),
             document_number: 0,
+            probed: Vec::new(),
             hits: Vec::new(),
             ranges: Vec::new(),
         }
@@ -139,6 +142,10 @@ impl Walker {
             }
             at += 1;
         }
+        // What values hit is mostly verified: in the order of the rows, memory is read forwards. What exists is mostly
+        // decided, and putting thousands of postings in order would cost more than it saves.
+        self.probed.sort_unstable();
+        self.hits.append(&mut self.probed);
     }
 
     fn classify(&mut self, document: &Document, symbols: &DocumentSymbols) {
@@ -217,7 +224,7 @@ impl Walker {
         for at in postings.clone() {
             let posting = self.value_postings[at as usize];
             if self.hit.insert(posting) {
-                self.hits.push(posting);
+                self.probed.push(posting);
             }
         }
     }
