@@ -2,9 +2,10 @@
 #![allow(clippy::print_stdout)]
 
 use sardonyx_core::document::{Limits, Parser as Reader};
-use sardonyx_core::index::{Population, SegmentBuilder};
+use sardonyx_core::index::Population;
+use sardonyx_core::index::bulk::{Registration, build};
 use sardonyx_core::matcher::Inverted;
-use sardonyx_core::xpath::parser::{Parser, StaticContext};
+use sardonyx_core::xpath::parser::StaticContext;
 use std::time::Instant;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -14,11 +15,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let passes: usize = arguments.next().map_or(Ok(5), |text| text.parse())?;
 
     let began = Instant::now();
-    let mut builder = SegmentBuilder::default();
-    let mut parser = Parser::default();
-    for (line, query) in queries.lines().enumerate() {
-        let parsed = parser.parse(query, &StaticContext::default(), builder.symbols())?;
-        builder.insert(&(line + 1).to_string(), None, parsed.cells(), parsed.root, parsed.constants())?;
+    let ids: Vec<String> = (1..=queries.lines().count()).map(|line| line.to_string()).collect();
+    let context = StaticContext::default();
+    let rows = queries.lines().zip(&ids).enumerate();
+    let (builder, refused) =
+        build(rows.map(|(row, (query, id))| Registration { row: row as u64, id, stream: None, query, context }))?;
+    if let Some((row, error)) = refused.first() {
+        return Err(format!("line {}: {error}", row + 1).into());
     }
     let parsed = began.elapsed();
     let count = builder.len();

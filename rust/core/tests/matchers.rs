@@ -3,6 +3,7 @@
 #![allow(clippy::print_stderr)] // says why a test was skipped
 
 use sardonyx_core::document::{Limits, parse};
+use sardonyx_core::index::bulk::{Registration, build};
 use sardonyx_core::index::{Population, SegmentBuilder, Snapshot};
 use sardonyx_core::matcher::{Inverted, Matches, naive};
 use sardonyx_core::xpath::parser::{Parser, StaticContext};
@@ -114,4 +115,29 @@ fn populations_change() {
     std::fs::write(&file, &bytes[..middle]).expect("written");
     assert!(Population::open(&file, true).unwrap_err().to_string().contains("truncated"));
     std::fs::remove_file(&file).expect("removed");
+}
+
+#[test]
+fn bulk_registration_keeps_order_and_names_what_it_refused() {
+    let queries: Vec<String> = (0..5000)
+        .map(|row| if row % 1000 == 7 { "//bad[".to_owned() } else { format!("/r/a[@k='{}']", row % 700) })
+        .collect();
+    let ids: Vec<String> = (0..5000).map(|row| format!("s{}", row % 4000)).collect();
+    let context = StaticContext::default();
+    let rows = queries.iter().zip(&ids).enumerate();
+    let (builder, refused) =
+        build(rows.map(|(row, (query, id))| Registration { row: row as u64, id, stream: None, query, context }))
+            .expect("fits");
+    assert_eq!(refused.iter().map(|(row, _)| *row).collect::<Vec<_>>(), [7, 1007, 2007, 3007, 4007]);
+    let population = Population::default();
+    population.register(builder).expect("fits");
+    // Rows 4000 to 4999 replace s0 to s999; of the refused ones, s7 keeps nothing and s1007 to s3007 were never there.
+    let found = check(&population, &Inverted::default(), "<r><a k='5'/></r>");
+    let mut wanted: Vec<String> = (0..4000)
+        .filter(|id| id % 1000 != 7)
+        .filter(|id| (if *id < 1000 { id + 4000 } else { *id }) % 700 == 5)
+        .map(|id| format!("s{id}"))
+        .collect();
+    wanted.sort_unstable();
+    assert_eq!(found, wanted);
 }

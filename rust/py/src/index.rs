@@ -13,7 +13,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyMapping};
 use pyo3_arrow::PyRecordBatch;
 use pyo3_arrow::input::{AnyArray, AnyRecordBatch};
-use sardonyx_core::index::{Population, SegmentBuilder, Snapshot};
+use sardonyx_core::index::bulk::{Registration, build};
+use sardonyx_core::index::{Population, Snapshot};
 use sardonyx_core::matcher::{
     DocumentInput, DocumentOutcome, Inverted, Matcher, Matches, Settings, match_documents, naive,
 };
@@ -124,22 +125,31 @@ fn field(column: &Option<StringArray>, row: usize) -> Option<&str> {
 }
 
 /// Namespace maps by their JSON text: most subscriptions of a population share a few.
-#[derive(Default)]
-struct NamespaceMaps(HashMap<String, Vec<(String, String)>>);
+struct NamespaceMaps<'a>(HashMap<&'a str, Result<Pairs, Fields>>);
 
-impl NamespaceMaps {
-    fn get(&mut self, json: Option<&str>) -> Result<&[(String, String)], Fields> {
-        let Some(json) = json.filter(|json| !json.is_empty()) else { return Ok(&[]) };
-        if !self.0.contains_key(json) {
-            let map: HashMap<String, String> = serde_json::from_str(json).map_err(|error| {
-                let message = format!("namespaces must be a JSON object from prefix to URI: {error}");
-                Fields::new("invalid_field", message)
-            })?;
-            let mut pairs: Vec<(String, String)> = map.into_iter().collect();
-            pairs.sort_unstable();
-            self.0.insert(json.to_owned(), pairs);
+type Pairs = Vec<(String, String)>;
+/// A map as parsing takes it, or why there is none.
+type BorrowedPairs<'m> = Result<Vec<(&'m str, &'m str)>, &'m Fields>;
+
+impl<'a> NamespaceMaps<'a> {
+    fn new(batches: &'a [Columns]) -> NamespaceMaps<'a> {
+        let mut maps = HashMap::new();
+        for json in batches.iter().filter_map(|columns| columns.namespaces.as_ref()).flat_map(|column| column.iter()) {
+            let Some(json) = json else { continue };
+            maps.entry(json).or_insert_with(|| {
+                if json.is_empty() {
+                    return Ok(Vec::new());
+                }
+                let map: HashMap<String, String> = serde_json::from_str(json).map_err(|error| {
+                    let message = format!("namespaces must be a JSON object from prefix to URI: {error}");
+                    Fields::new("invalid_field", message)
+                })?;
+                let mut pairs: Pairs = map.into_iter().collect();
+                pairs.sort_unstable();
+                Ok(pairs)
+            });
         }
-        Ok(&self.0[json])
+        NamespaceMaps(maps)
     }
 }
 
@@ -391,51 +401,48 @@ impl Index {
 
 impl Index {
     fn register_columns(&self, batches: &[Columns]) -> Result<Refused, Failed> {
-        let mut builder = SegmentBuilder::default();
-        let mut parser = Parser::default();
-        let mut maps = NamespaceMaps::default();
-        let mut refused = Vec::new();
-        let mut row_number = 0u64;
-        for columns in batches {
-            for row in 0..columns.ids.len() {
-                if let Err(fields) = self.register_row(columns, row, &mut builder, &mut parser, &mut maps)? {
-                    let id = if columns.ids.is_valid(row) { columns.ids.value(row) } else { "" };
-                    refused.push((row_number, id.to_owned(), fields));
-                }
-                row_number += 1;
+        let maps = NamespaceMaps::new(batches);
+        let maps: HashMap<&str, BorrowedPairs<'_>> =
+            maps.0.iter().map(|(json, map)| (*json, map.as_ref().map(|pairs| borrow(pairs)))).collect();
+        let mut refused: Refused = Vec::new();
+        let mut registrations = Vec::with_capacity(batches.iter().map(|columns| columns.ids.len()).sum());
+        let rows = batches.iter().flat_map(|columns| (0..columns.ids.len()).map(move |row| (columns, row)));
+        for (number, (columns, row)) in rows.enumerate() {
+            let missing = if columns.ids.is_null(row) { "subscription_id" } else { "query" };
+            if columns.ids.is_null(row) || columns.queries.is_null(row) {
+                let id = if columns.ids.is_valid(row) { columns.ids.value(row) } else { "" };
+                let fields = Fields::new("invalid_field", format!("{missing} is missing"));
+                refused.push((number as u64, id.to_owned(), fields));
+                continue;
             }
+            let id = columns.ids.value(row);
+            let namespaces = match field(&columns.namespaces, row)
+                .map_or(Ok(&[][..]), |json| maps[json].as_ref().map(Vec::as_slice).map_err(|fields| (*fields).clone()))
+            {
+                Ok(namespaces) => namespaces,
+                Err(fields) => {
+                    refused.push((number as u64, id.to_owned(), fields));
+                    continue;
+                }
+            };
+            let ignore_namespaces =
+                columns.ignore_namespaces.as_ref().is_some_and(|column| column.is_valid(row) && column.value(row));
+            registrations.push(Registration {
+                row: number as u64,
+                id,
+                stream: field(&columns.streams, row),
+                query: columns.queries.value(row),
+                context: StaticContext { namespaces, ignore_namespaces, limits: self.limits.query },
+            });
+        }
+        let (builder, errors) = build(registrations.iter().copied())?;
+        if !errors.is_empty() {
+            let ids: HashMap<u64, &str> = registrations.iter().map(|entry| (entry.row, entry.id)).collect();
+            refused.extend(errors.into_iter().map(|(row, error)| (row, ids[&row].to_owned(), error.into())));
+            refused.sort_by_key(|(row, _, _)| *row);
         }
         self.population.register(builder)?;
         Ok(refused)
-    }
-
-    fn register_row(
-        &self,
-        columns: &Columns,
-        row: usize,
-        builder: &mut SegmentBuilder,
-        parser: &mut Parser,
-        maps: &mut NamespaceMaps,
-    ) -> Result<Result<(), Fields>, Failed> {
-        if columns.ids.is_null(row) || columns.queries.is_null(row) {
-            let name = if columns.ids.is_null(row) { "subscription_id" } else { "query" };
-            return Ok(Err(Fields::new("invalid_field", format!("{name} is missing"))));
-        }
-        let pairs = match maps.get(field(&columns.namespaces, row)) {
-            Ok(pairs) => borrow(pairs),
-            Err(fields) => return Ok(Err(fields)),
-        };
-        let ignore_namespaces =
-            columns.ignore_namespaces.as_ref().is_some_and(|column| column.is_valid(row) && column.value(row));
-        let statics = StaticContext { namespaces: &pairs, ignore_namespaces, limits: self.limits.query };
-        match parser.parse(columns.queries.value(row), &statics, builder.symbols()) {
-            Ok(parsed) => {
-                let stream = field(&columns.streams, row);
-                builder.insert(columns.ids.value(row), stream, parsed.cells(), parsed.root, parsed.constants())?;
-                Ok(Ok(()))
-            }
-            Err(error) => Ok(Err(error.into())),
-        }
     }
 
     fn match_one(

@@ -14,6 +14,11 @@ mod splitter;
 
 use pyo3::prelude::*;
 
+/// Building an index makes and drops many small allocations; this allocator does that faster than the system's and
+/// gives the memory back afterwards.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;

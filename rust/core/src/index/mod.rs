@@ -7,6 +7,7 @@
 
 pub mod access;
 mod builder;
+pub mod bulk;
 mod choice;
 mod columns;
 mod error;
