@@ -318,3 +318,13 @@ proptest! {
         let _ = parse_with(&mut Symbols::default(), &context(), &text);
     }
 }
+
+#[test]
+fn signs_in_parentheses_count_with_those_outside() {
+    for (text, canonical) in [("-(-a)", "--a"), ("--(-a)", "-a"), ("-(-(-(-a)))", "--a"), ("-(--a)", "-a")] {
+        let mut symbols = Symbols::default();
+        let parsed = parse_with(&mut symbols, &context(), text).expect(text);
+        assert_eq!(parsed.2, canonical);
+        assert_eq!(parse_with(&mut symbols, &context(), canonical).expect(canonical), parsed);
+    }
+}

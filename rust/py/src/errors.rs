@@ -51,7 +51,7 @@ impl Fields {
 impl From<DocumentError> for Fields {
     fn from(error: DocumentError) -> Fields {
         Fields {
-            kind: error.kind.as_str().replace('-', "_"),
+            kind: error.kind.as_str().into(),
             message: error.message,
             line: Some(error.line as u64),
             column: Some(error.column as u64),

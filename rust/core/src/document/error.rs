@@ -21,14 +21,14 @@ pub enum DocumentErrorKind {
 }
 
 impl DocumentErrorKind {
-    /// The kind as one lower-case word with hyphens, for reports.
+    /// The kind as the word that reports and Python's errors use.
     pub fn as_str(self) -> &'static str {
         match self {
-            Self::NotWellFormed => "not-well-formed",
+            Self::NotWellFormed => "not_well_formed",
             Self::Encoding => "encoding",
             Self::Limit => "limit",
-            Self::DoctypeForbidden => "doctype-forbidden",
-            Self::UnreadEntity => "unread-entity",
+            Self::DoctypeForbidden => "doctype_forbidden",
+            Self::UnreadEntity => "unread_entity",
         }
     }
 }

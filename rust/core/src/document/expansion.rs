@@ -102,6 +102,11 @@ pub(super) fn expand_value(
                     continue;
                 }
                 let Some(Entity::Internal(text)) = dtd.and_then(|dtd| dtd.entity(body)) else {
+                    if let Some(Entity::External) = dtd.and_then(|dtd| dtd.entity(body)) {
+                        let message =
+                            format!("'&{body};' refers to an external entity, which no attribute value may do");
+                        return Err(DocumentError::malformed(offset, message));
+                    }
                     return Err(unusable(dtd, body, offset));
                 };
                 if open.iter().any(|(name, _)| *name == body) {

@@ -425,6 +425,15 @@ impl<'r> Run<'r> {
             }
             return Ok(part);
         }
+        // Signs in parentheses count with those outside: `-(-a)` is `--a`.
+        while let Expr::Negate(operand) = self.parser.builder.query(part.id).expr(part.id)
+            && part.id as usize + 1 == self.parser.builder.cells.len()
+        {
+            self.parser.builder.cells.pop();
+            minuses += 1;
+            part.id = operand;
+            part.height -= 1;
+        }
         // An even number of signs is not nothing: it makes a number of its operand.
         let negations = if minuses % 2 == 1 { 1 } else { 2 };
         for _ in 0..negations {
