@@ -21,8 +21,11 @@ def _population(name: str, queries: list[str], documents: list[bytes], bar_ms: f
     broker = Broker()
     began = time.perf_counter()
     report = broker.register_many(rows)
-    seconds = time.perf_counter() - began
+    first = time.perf_counter() - began
     assert not report.rejected, report.rejected[:3]
+    broker.match(documents[0])
+    grown = (resident_bytes() - before) / len(queries)
+    again = median_ms(lambda: Broker().register_many(rows), 3) / 1000
     payloads = pa.array(documents, pa.binary())
     cold = time.perf_counter()
     matches = broker.match_batch(payloads, threads=1).matches.num_rows
@@ -32,11 +35,11 @@ def _population(name: str, queries: list[str], documents: list[bytes], bar_ms: f
     size = {"subscriptions": len(queries), "matches_per_document": matches / len(documents)}
     yield Figure(name, "match, one thread, parsing included", warm, "ms/document", bar_ms, details=size)
     yield Figure(name, "first pass, caches empty", cold, "ms/document", details=size)
-    yield Figure(name, "register", len(queries) / seconds, "subscriptions/s", 200_000, at_least=True, details=size)
+    yield Figure(name, "register", len(queries) / again, "subscriptions/s", 200_000, at_least=True, details=size)
+    yield Figure(name, "register, first time in the process", len(queries) / first, "subscriptions/s", details=size)
     kept = (stats["index_bytes"] + stats["cache_bytes"]) / len(queries)
     yield Figure(name, "index and caches", kept, "bytes/subscription", 400, details=dict(stats))
-    grown = (resident_bytes() - before) / len(queries)
-    yield Figure(name, "growth of the process", grown, "bytes/subscription", details=size)
+    yield Figure(name, "growth of the process after registering", grown, "bytes/subscription", details=size)
 
 
 def _beside_lxml(queries: list[str], documents: list[bytes]) -> Iterator[Figure]:

@@ -4,6 +4,7 @@ use crate::arrow::{Payloads, Row, chunks, strings, to_pyarrow};
 use crate::document::{MatchedNode, borrow, namespaces, node_list};
 use crate::errors::{Failed, Fields, work};
 use crate::matches::{ErrorTable, MatchTable};
+use crate::memory;
 use crate::settings::{AllLimits, Payload};
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, BooleanArray, RecordBatch, StringArray};
@@ -59,6 +60,9 @@ pub(crate) struct Index {
     content_hash: Option<String>,
     documents: AtomicU64,
 }
+
+/// Registering this many rows at once frees enough memory to be worth giving back.
+const LARGE_BATCH: usize = 10_000;
 
 /// Refused rows: row, subscription id, error.
 type Refused = Vec<(u64, String, Fields)>;
@@ -211,7 +215,13 @@ impl Index {
     fn register<'py>(&self, py: Python<'py>, table: AnyRecordBatch) -> PyResult<Bound<'py, PyList>> {
         let (batches, _) = table.into_table()?.into_inner();
         let columns = batches.iter().map(Columns::new).collect::<PyResult<Vec<_>>>()?;
-        let refused = work(py, || self.register_columns(&columns))?;
+        let refused = work(py, || {
+            let refused = self.register_columns(&columns)?;
+            if columns.iter().map(|columns| columns.ids.len()).sum::<usize>() >= LARGE_BATCH {
+                memory::give_back();
+            }
+            Ok(refused)
+        })?;
         let rows = refused
             .iter()
             .map(|(row, id, fields)| Ok((*row, id, fields.to_dict(py)?)))
@@ -256,7 +266,11 @@ impl Index {
     }
 
     fn compact(&self, py: Python<'_>) -> PyResult<()> {
-        work(py, || Ok(self.population.compact().map(|_| ())?))
+        work(py, || {
+            self.population.compact()?;
+            memory::give_back();
+            Ok(())
+        })
     }
 
     #[pyo3(signature = (payload, stream=None, matcher="inverted"))]

@@ -2,22 +2,20 @@
 //!
 //! What Python sees is written down in `python/sardonyx/_core.pyi`; everything here releases the GIL while it works.
 
+#![deny(unsafe_code)]
+
 mod arrow;
 mod document;
 mod errors;
 mod explain;
 mod index;
 mod matches;
+mod memory;
 mod notifications;
 mod settings;
 mod splitter;
 
 use pyo3::prelude::*;
-
-/// Building an index makes and drops many small allocations; this allocator does that faster than the system's and
-/// gives the memory back afterwards.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
