@@ -268,7 +268,7 @@ impl Finder<'_, '_> {
                 found
             }
             (true, false) => self.compare_value(op, a, b, context, known),
-            (false, true) => self.compare_value(flip(op), b, a, context, known),
+            (false, true) => self.compare_value(op.mirrored(), b, a, context, known),
             (false, false) => self.compare_strings(op, a, b, context, known),
         }
     }
@@ -317,7 +317,7 @@ impl Finder<'_, '_> {
     ) -> Vec<Access> {
         let (call, value, op) = match (self.query.expr(a), self.query.expr(b)) {
             (Expr::Call(function, arguments), value) => ((function, arguments), value, op),
-            (value, Expr::Call(function, arguments)) => ((function, arguments), value, flip(op)),
+            (value, Expr::Call(function, arguments)) => ((function, arguments), value, op.mirrored()),
             _ => return Vec::new(),
         };
         let (function, arguments) = call;
@@ -403,15 +403,5 @@ impl Finder<'_, '_> {
                     _
                 )
         )
-    }
-}
-
-fn flip(op: CompareOp) -> CompareOp {
-    match op {
-        CompareOp::Less => CompareOp::Greater,
-        CompareOp::LessEqual => CompareOp::GreaterEqual,
-        CompareOp::Greater => CompareOp::Less,
-        CompareOp::GreaterEqual => CompareOp::LessEqual,
-        same => same,
     }
 }

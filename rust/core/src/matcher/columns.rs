@@ -4,11 +4,11 @@
 //! anchor with constants, `/stock[symbol = ? and price > ? and price < ?]`. The values are looked up once per document;
 //! then a row costs a few comparisons over columns, written so that the compiler can use wide instructions.
 
-use super::verify::{compare_numbers, flip};
 use crate::document::{Document, NodeId};
 use crate::index::{Signature, Value, View};
 use crate::paths::LinearPath;
 use crate::xpath::ast::{Axis, CompareOp, Expr, ExprId, NONE, NodeTest, PathStart, Query};
+use crate::xpath::evaluate::compare_numbers;
 use crate::xpath::evaluate::number::to_number;
 use crate::xpath::symbols::DocumentSymbols;
 use std::ops::Range;
@@ -60,7 +60,8 @@ impl FlatPlan {
                 self.collect(query, b, absolute);
             }
             Expr::Compare(op, a, b) => {
-                let test = self.test(query, op, a, b, absolute).or_else(|| self.test(query, flip(op), b, a, absolute));
+                let test =
+                    self.test(query, op, a, b, absolute).or_else(|| self.test(query, op.mirrored(), b, a, absolute));
                 match test {
                     Some(test) => self.tests.push(test),
                     None => self.residual = true,

@@ -8,7 +8,7 @@ use super::lists::ElementLists;
 use crate::document::{Document, NodeId, NodeKind};
 use crate::xpath::ast::{Axis, CompareOp, ConstantRef, Expr, ExprId, Function, NONE, NodeTest, PathStart, Query, Step};
 use crate::xpath::evaluate::number::to_number;
-use crate::xpath::evaluate::{EvaluateError, Evaluator};
+use crate::xpath::evaluate::{EvaluateError, Evaluator, compare_numbers};
 use crate::xpath::symbols::DocumentSymbols;
 use std::cell::OnceCell;
 use std::rc::Rc;
@@ -53,29 +53,6 @@ impl ValueTest<'_> {
     }
 }
 
-/// `a op b` for numbers.
-pub(super) fn compare_numbers(op: CompareOp, a: f64, b: f64) -> bool {
-    match op {
-        CompareOp::Equal => a == b,
-        CompareOp::NotEqual => a != b,
-        CompareOp::Less => a < b,
-        CompareOp::LessEqual => a <= b,
-        CompareOp::Greater => a > b,
-        CompareOp::GreaterEqual => a >= b,
-    }
-}
-
-/// `constant op x` as `x op' constant`.
-pub(super) fn flip(op: CompareOp) -> CompareOp {
-    match op {
-        CompareOp::Less => CompareOp::Greater,
-        CompareOp::LessEqual => CompareOp::GreaterEqual,
-        CompareOp::Greater => CompareOp::Less,
-        CompareOp::GreaterEqual => CompareOp::LessEqual,
-        same => same,
-    }
-}
-
 impl<'d> Verifier<'d> {
     pub(super) fn new(document: &'d Document, symbols: &'d DocumentSymbols, cost_limit: u64) -> Self {
         Verifier { document, symbols, cost_limit, budget: 0, lists: OnceCell::new() }
@@ -115,7 +92,7 @@ impl<'d> Verifier<'d> {
                 } else if let (Some(constant), Expr::Path(start, first)) =
                     (constant_of(query, constants, a), query.expr(b))
                 {
-                    let test = ValueTest::Compare(flip(op), constant);
+                    let test = ValueTest::Compare(op.mirrored(), constant);
                     self.path(query, constants, start, first, node, test)
                 } else {
                     Err(GiveUp)

@@ -80,6 +80,19 @@ numbered! {
     }
 }
 
+impl CompareOp {
+    /// The operator with its operands exchanged: `a < b` is `b > a`.
+    pub fn mirrored(self) -> CompareOp {
+        match self {
+            CompareOp::Less => CompareOp::Greater,
+            CompareOp::LessEqual => CompareOp::GreaterEqual,
+            CompareOp::Greater => CompareOp::Less,
+            CompareOp::GreaterEqual => CompareOp::LessEqual,
+            same => same,
+        }
+    }
+}
+
 numbered! {
     /// Numeric operators (§3.5).
     ArithmeticOp {

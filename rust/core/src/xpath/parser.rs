@@ -187,18 +187,6 @@ fn operator(token: Token<'_>) -> Option<(u8, Operator)> {
     })
 }
 
-/// The operator with its sides exchanged.
-pub(crate) fn mirrored(op: CompareOp) -> CompareOp {
-    match op {
-        CompareOp::Equal => CompareOp::Equal,
-        CompareOp::NotEqual => CompareOp::NotEqual,
-        CompareOp::Less => CompareOp::Greater,
-        CompareOp::LessEqual => CompareOp::GreaterEqual,
-        CompareOp::Greater => CompareOp::Less,
-        CompareOp::GreaterEqual => CompareOp::LessEqual,
-    }
-}
-
 impl<'r> Run<'r> {
     fn error(&self, kind: XPathErrorKind, message: impl Into<String>) -> XPathError {
         XPathError::new(kind, message, self.text, self.at)
@@ -304,7 +292,7 @@ impl<'r> Run<'r> {
         if self.parser.builder.constants.len() == slots {
             let id = self.cells() as ExprId;
             self.parser.builder.cells.push(constant);
-            return self.joined(right, left, Type::Boolean, Expr::Compare(mirrored(op), right.id, id));
+            return self.joined(right, left, Type::Boolean, Expr::Compare(op.mirrored(), right.id, id));
         }
         // The right side has constants too: slots follow the text, so the left one keeps its place. A right side of
         // several cells stays where it is (its cells number each other) and the left one follows it.

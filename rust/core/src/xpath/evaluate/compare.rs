@@ -4,7 +4,6 @@ use super::number::to_number;
 use super::value::{NodeRef, Nodes};
 use super::{Context, EvaluateError, Run};
 use crate::xpath::ast::{CompareOp, ExprId};
-use crate::xpath::parser::mirrored;
 use crate::xpath::semantics::Type;
 use hashbrown::HashSet;
 use std::cmp::Ordering;
@@ -47,7 +46,7 @@ impl<'r> Run<'r, '_> {
                 self.compare_sets(op, &left, &right)
             }
             (Type::NodeSet, _) => self.compare_set(op, a, b, context),
-            (_, Type::NodeSet) => self.compare_set(mirrored(op), b, a, context),
+            (_, Type::NodeSet) => self.compare_set(op.mirrored(), b, a, context),
             (Type::Boolean, _) | (_, Type::Boolean) if equality(op) => {
                 Ok(compare_booleans(op, self.boolean(a, context)?, self.boolean(b, context)?))
             }
