@@ -3,7 +3,7 @@
 use super::access::{Access, Atom, AtomTest, accesses};
 use super::builder::SegmentBuilder;
 use super::columns::Value;
-use super::freeze::SignatureRows;
+use super::rows::SignatureRows;
 use super::segment::NO_ACCESS;
 use crate::paths::Edge;
 use crate::xpath::ast::{ConstantRef, Query};

@@ -10,6 +10,7 @@ use super::builder::{BuildRow, GONE, SegmentBuilder};
 use super::choice::{Choice, MAX_REQUIREMENTS};
 use super::columns::Value;
 use super::image::{ImageWriter, Section};
+use super::rows::SignatureRows;
 use super::segment::{ANY_STREAM, NO_ACCESS, Segment, SignatureRecord, write_symbols, write_texts};
 use crate::paths::{Edge, TrieBuilder, TrieNode};
 use crate::predicates::{NO_POSTING, Posting, ProbeKind, RangeList, Run, flags, hash_slots, probe_key};
@@ -54,22 +55,6 @@ impl Plan {
             atoms: choice.atoms.into_iter().map(&mut place).collect(),
             requirements: choice.requirements.into_iter().map(&mut place).collect(),
         }
-    }
-}
-
-/// The live rows of each signature.
-pub(super) struct SignatureRows {
-    starts: Vec<u32>,
-    rows: Vec<u32>,
-}
-
-impl SignatureRows {
-    pub(super) fn rows(&self, signature: usize) -> &[u32] {
-        &self.rows[self.starts[signature] as usize..self.starts[signature + 1] as usize]
-    }
-
-    fn rows_mut(&mut self, signature: usize) -> &mut [u32] {
-        &mut self.rows[self.starts[signature] as usize..self.starts[signature + 1] as usize]
     }
 }
 
@@ -175,30 +160,6 @@ impl SegmentBuilder {
         writer.add(Section::StringOffsets, &offsets);
         writer.add(Section::StringSlots, &slots);
         Segment::new(writer.finish())
-    }
-
-    /// The rows that a live subscription points to, by signature.
-    fn rows_by_signature(&self) -> SignatureRows {
-        let mut live = vec![false; self.rows.len()];
-        for row in self.subscription_rows.iter().filter(|row| **row != GONE) {
-            live[*row as usize] = true;
-        }
-        let live = || live.iter().enumerate().filter(|(_, live)| **live).map(|(row, _)| row);
-        let mut starts = vec![0u32; self.signatures.len() + 1];
-        for row in live() {
-            starts[self.rows[row].signature as usize + 1] += 1;
-        }
-        for at in 1..starts.len() {
-            starts[at] += starts[at - 1];
-        }
-        let mut rows = vec![0u32; starts[self.signatures.len()] as usize];
-        let mut next = starts.clone();
-        for row in live() {
-            let place = &mut next[self.rows[row].signature as usize];
-            rows[*place as usize] = row as u32;
-            *place += 1;
-        }
-        SignatureRows { starts, rows }
     }
 
     /// The distinct constants of number equalities, ascending.

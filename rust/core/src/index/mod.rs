@@ -15,6 +15,7 @@ mod freeze;
 pub mod image;
 mod map;
 mod population;
+mod rows;
 mod segment;
 
 pub use builder::SegmentBuilder;
