@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-__all__ = ["distinct_paths", "nitf_documents", "table", "two_predicate_queries"]
+__all__ = ["alerts", "distinct_paths", "nitf_documents", "table", "two_predicate_queries"]
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
@@ -18,6 +18,11 @@ def nitf_documents() -> list[bytes]:
     if not files:
         raise SystemExit(f"the benchmark documents are not there: {SHARED / 'yfilter-1.0' / 'docs-500'}")
     return [file.read_bytes() for file in files]
+
+
+def alerts() -> list[bytes]:
+    """The VOEvent alerts, several hundred messages of about 4 KB."""
+    return [file.read_bytes() for file in sorted((SHARED / "docs" / "voevent").rglob("*.xml"))]
 
 
 def distinct_paths(count: int) -> list[str]:

@@ -1,4 +1,4 @@
-"""Spark from parquet to notifications, against the same work in process."""
+"""Spark from parquet to notifications, against the same rows made in process by one thread."""
 
 from __future__ import annotations
 
@@ -6,14 +6,19 @@ import os
 import tempfile
 import time
 from collections.abc import Iterator
+from importlib.resources import files
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks.data import distinct_paths, nitf_documents, table
+from benchmarks.data import alerts, distinct_paths, nitf_documents, table
 from benchmarks.measure import Figure, median_ms
-from sardonyx import Broker
+from sardonyx import Broker, open_broker
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 __all__ = ["run"]
 
@@ -21,43 +26,60 @@ _FILES = 8
 
 
 def run(full: bool) -> Iterator[Figure]:
-    """Megabytes a second and core, in process and through Spark."""
-    from sardonyx.spark import local_session, match
+    """Few notifications a document (alerts, the subscriptions of the demonstration) and many (1,000 NITF paths)."""
+    from sardonyx.spark import local_session
 
-    cores = len(os.sched_getaffinity(0))
-    documents = nitf_documents()
-    size = sum(map(len, documents))
-    copies = (400_000_000 if full else 110_000_000) // size + 1
-    broker = Broker()
-    broker.register_many(table(distinct_paths(1_000)))
-    batch = pa.array(documents, pa.binary())
-    broker.match_batch(batch, threads=1)
-    alone = median_ms(lambda: broker.match_batch(batch, threads=1), 5) / 1000
-    in_process = size / alone / 1e6
-    spark = local_session(cores=cores)
+    megabytes = 400 if full else 110
+    spark = local_session(cores=len(os.sched_getaffinity(0)))
     try:
-        with tempfile.TemporaryDirectory() as folder:
-            for number in range(_FILES):
-                part = [document for copy in range(copies) if copy % _FILES == number for document in documents]
-                names = [f"{number}-{row}" for row in range(len(part))]
-                columns = {"document_id": names, "payload": pa.array(part, pa.binary())}
-                pq.write_table(pa.table(columns), Path(folder) / f"part-{number}.parquet", compression="none")
-            frame = spark.read.parquet(folder)
-
-            def job() -> None:
-                match(frame, broker).write.format("noop").mode("overwrite").save()
-
-            job()
-            times = []
-            for _ in range(3):
-                began = time.perf_counter()
-                job()
-                times.append(time.perf_counter() - began)
+        broker, _refused = open_broker([str(files("sardonyx") / "demo" / "subscriptions.yaml")])
+        yield from _compare(spark, "alerts, 33 subscriptions", broker, alerts(), megabytes)
+        paths = Broker()
+        paths.register_many(table(distinct_paths(1_000)))
+        yield from _compare(spark, "NITF, 1,000 paths", paths, nitf_documents(), megabytes)
     finally:
         spark.stop()
-    seconds = sorted(times)[1]
-    through_spark = size * copies / seconds / 1e6 / cores
-    name = f"Spark, {size * copies / 1e6:,.0f} MB, 1,000 paths"
-    yield Figure(name, "in process, one thread", in_process, "MB/s")
-    yield Figure(name, "through Spark, per core", through_spark, "MB/s")
-    yield Figure(name, "ratio", through_spark / in_process, "times", 0.5, at_least=True)
+
+
+def _compare(
+    spark: SparkSession, workload: str, broker: Broker, documents: list[bytes], megabytes: int
+) -> Iterator[Figure]:
+    from sardonyx.spark import match
+    from sardonyx.spark.worker import IndexReference, MatchTask
+
+    cores = len(os.sched_getaffinity(0))
+    size = sum(map(len, documents))
+    copies = megabytes * 1_000_000 // size + 1
+    with tempfile.TemporaryDirectory() as folder:
+        saved = Path(folder) / "index.sdx"
+        reference = IndexReference(str(saved), broker.save(saved), 1)
+        batch = pa.record_batch(
+            {"document_id": [str(row) for row in range(len(documents))], "payload": pa.array(documents, pa.binary())}
+        )
+        rows = sum(part.num_rows for part in MatchTask(reference)([batch])) - 1
+        alone = median_ms(lambda: list(MatchTask(reference)([batch])), 7) / 1000
+        data = Path(folder) / "documents"
+        data.mkdir()
+        for number in range(_FILES):
+            part = [document for copy in range(copies) if copy % _FILES == number for document in documents]
+            names = [f"{number}-{row}" for row in range(len(part))]
+            columns = {"document_id": names, "payload": pa.array(part, pa.binary())}
+            pq.write_table(pa.table(columns), data / f"part-{number}.parquet", compression="none")
+        frame = spark.read.parquet(str(data))
+
+        def job() -> None:
+            match(frame, broker).write.format("noop").mode("overwrite").save()
+
+        job()
+        times = []
+        for _ in range(3):
+            began = time.perf_counter()
+            job()
+            times.append(time.perf_counter() - began)
+    in_process = size / alone / 1e6
+    through_spark = size * copies / sorted(times)[1] / 1e6 / cores
+    name = f"Spark, {size * copies / 1e6:,.0f} MB: {workload}"
+    details = {"notifications_per_document": rows / len(documents), "documents": len(documents) * copies}
+    yield Figure(name, "in process, one thread", in_process, "MB/s", details=details)
+    yield Figure(name, "through Spark, per core", through_spark, "MB/s", details=details)
+    yield Figure(name, "ratio", through_spark / in_process, "times", 0.5, at_least=True, details=details)
