@@ -29,7 +29,7 @@ install: $(VENV)/.installed ## create .venv and install the package with its ext
 demo: install ## run the Spark pipeline over real astronomical alerts and show what came of it
 	$(BIN)/sardonyx demo
 
-test: install lint types rust-test ## everything: lint, types, Rust tests, all Python tests (about 15 minutes)
+test: install lint types rust-test ## everything: lint, types, Rust tests, all Python tests (about 20 minutes the first time, half of it building)
 	$(PYTEST)
 
 quick: install ## the Python tests without Spark and without the long ones (under 3 minutes)

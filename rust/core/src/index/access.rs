@@ -58,7 +58,7 @@ impl Atom {
             AtomTest::StringEqual(slot) | AtomTest::NumberEqual(slot) => format!("{path} = {}", constant(slot)),
             AtomTest::Contains(slot) => format!("contains({path}, {})", constant(slot)),
             AtomTest::StartsWith(slot) => format!("starts-with({path}, {})", constant(slot)),
-            AtomTest::Range(op, slot) => format!("{path} {} {}", compare_sign(op), constant(slot)),
+            AtomTest::Range(op, slot) => format!("{path}{}{}", compare_sign(op), constant(slot)),
         }
     }
 }
