@@ -15,7 +15,7 @@ use pyo3::types::{PyDict, PyList, PyMapping};
 use pyo3_arrow::PyRecordBatch;
 use pyo3_arrow::input::{AnyArray, AnyRecordBatch};
 use sardonyx_core::index::bulk::{Registration, build};
-use sardonyx_core::index::{Population, Snapshot};
+use sardonyx_core::index::{Filter, Population, Snapshot};
 use sardonyx_core::matcher::{
     DocumentInput, DocumentOutcome, Inverted, Matcher, Matches, Settings, match_documents, naive,
 };
@@ -240,12 +240,7 @@ impl Index {
         let snapshot = self.population.snapshot();
         let Some((number, subscription)) = snapshot.find(subscription_id) else { return Ok(None) };
         let segment = &snapshot.segments[number].segment;
-        let view = segment.view();
-        let row = view.row_of(subscription);
-        let signature = view.signature_of(row);
-        let query = view.query(&signature);
-        let mut constants = Vec::new();
-        view.constants(&signature, row, &mut constants);
+        let Filter { query, constants, .. } = segment.view().filter(subscription);
         let dict = PyDict::new(py);
         dict.set_item("query", query_text(query, &constants, segment.symbols(), None))?;
         let stream = segment.stream_of(subscription).checked_sub(1).map(|at| &*segment.streams()[at as usize]);
@@ -502,17 +497,13 @@ impl Index {
             .collect();
         let mut locator = sardonyx_core::document::Locator::new(document, source);
         let mut found = Vec::with_capacity(matches.len());
-        let mut constants = Vec::new();
         for (number, subscription) in matches.iter() {
             let segment = &snapshot.segments[number as usize].segment;
-            let view = segment.view();
-            let row = view.row_of(subscription);
-            let signature = view.signature_of(row);
-            view.constants(&signature, row, &mut constants);
+            let Filter { query, constants, .. } = segment.view().filter(subscription);
             let mut evaluator =
                 Evaluator::new(document, &symbols[number as usize], self.inverted.settings().cost_limit);
             let root = sardonyx_core::xpath::evaluate::NodeRef::ROOT;
-            let nodes = match evaluator.value(view.query(&signature), &constants, root)? {
+            let nodes = match evaluator.value(query, &constants, root)? {
                 Value::Nodes(nodes) => nodes,
                 _ => Vec::new(),
             };

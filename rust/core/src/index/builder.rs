@@ -41,7 +41,7 @@ pub struct SegmentBuilder {
     pub(super) rows: Vec<BuildRow>,
     pub(super) values: Vec<Value>,
     pub(super) ids: StringPool,
-    /// Row of each subscription; [`GONE`] for one that was replaced.
+    /// Row of each subscription.
     pub(super) subscription_rows: Vec<u32>,
     pub(super) subscription_streams: Vec<u32>,
     pub(super) streams: Vec<Box<str>>,
@@ -51,8 +51,6 @@ pub struct SegmentBuilder {
     hasher: FixedState,
 }
 
-/// A subscription number whose id was registered again later in the same batch.
-pub(super) const GONE: u32 = u32::MAX;
 /// A trie node, a posting and a row are numbered in 30 bits.
 const MAX_ROWS: usize = 1 << 30;
 
@@ -228,13 +226,6 @@ impl SegmentBuilder {
         } else {
             self.subscription_rows[number] = row;
             self.subscription_streams[number] = stream;
-        }
-    }
-
-    /// Takes a subscription out again.
-    pub fn remove(&mut self, id: &str) {
-        if let Some(number) = self.ids.find(id) {
-            self.subscription_rows[number as usize] = GONE;
         }
     }
 

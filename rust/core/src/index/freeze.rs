@@ -6,7 +6,7 @@
 //! common, and then by posting: a document touches a few stretches of memory instead of a row here and a row there.
 
 use super::access::{Atom, AtomTest};
-use super::builder::{BuildRow, GONE, SegmentBuilder};
+use super::builder::{BuildRow, SegmentBuilder};
 use super::choice::{Choice, MAX_REQUIREMENTS};
 use super::columns::Value;
 use super::image::{ImageWriter, Section};
@@ -204,7 +204,6 @@ impl SegmentBuilder {
             .subscription_rows
             .iter()
             .enumerate()
-            .filter(|(_, row)| **row != GONE)
             .map(|(number, row)| (new_rows[*row as usize], number as u32))
             .collect();
         order.sort_unstable();

@@ -22,4 +22,4 @@ pub use builder::SegmentBuilder;
 pub use columns::Value;
 pub use error::{CapacityError, IndexFormatError};
 pub use population::{Generation, Population, Snapshot, SnapshotSegment};
-pub use segment::{ANY_STREAM, Segment, Signature, View};
+pub use segment::{ANY_STREAM, Filter, Segment, Signature, View};

@@ -1,6 +1,6 @@
 //! The live rows of a builder, by signature.
 
-use super::builder::{GONE, SegmentBuilder};
+use super::builder::SegmentBuilder;
 
 /// The live rows of each signature.
 pub(super) struct SignatureRows {
@@ -24,7 +24,7 @@ impl SegmentBuilder {
     /// The rows that a live subscription points to, by signature.
     pub(super) fn rows_by_signature(&self) -> SignatureRows {
         let mut live = vec![false; self.rows.len()];
-        for row in self.subscription_rows.iter().filter(|row| **row != GONE) {
+        for row in &self.subscription_rows {
             live[*row as usize] = true;
         }
         let live = || live.iter().enumerate().filter(|(_, live)| **live).map(|(row, _)| row);

@@ -187,6 +187,19 @@ impl Segment {
     }
 }
 
+/// The expression of one subscription.
+#[derive(Clone, Debug)]
+pub struct Filter<'a> {
+    /// Its row.
+    pub row: u32,
+    /// The row's signature.
+    pub signature: Signature,
+    /// The signature's expression.
+    pub query: Query<'a>,
+    /// The row's constants, by slot.
+    pub constants: Vec<ConstantRef<'a>>,
+}
+
 /// The tables of a segment, borrowed.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
@@ -292,6 +305,15 @@ impl<'a> View<'a> {
     pub fn constants(&self, signature: &Signature, row: u32, into: &mut Vec<ConstantRef<'a>>) {
         into.clear();
         into.extend((0..signature.slots).map(|slot| self.constant(signature, row, slot)));
+    }
+
+    /// What a subscription asks for.
+    pub fn filter(&self, subscription: u32) -> Filter<'a> {
+        let row = self.row_of(subscription);
+        let signature = self.signature_of(row);
+        let mut constants = Vec::new();
+        self.constants(&signature, row, &mut constants);
+        Filter { row, query: self.query(&signature), signature, constants }
     }
 
     /// Postings that a document must hit, besides the one that led here, to satisfy a row.

@@ -144,11 +144,6 @@ impl LinearPath {
         text
     }
 
-    /// Number of element, attribute and text steps.
-    pub fn step_count(&self) -> usize {
-        self.edges.iter().filter(|edge| edge.kind() != EdgeKind::Gap).count()
-    }
-
     /// Number of steps with a name.
     pub fn named_count(&self) -> usize {
         self.edges.iter().filter(|edge| edge.symbol().is_some()).count()

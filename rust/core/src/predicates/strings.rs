@@ -44,12 +44,6 @@ impl StringPool {
         std::str::from_utf8(slice(&self.bytes, &self.offsets, number)).expect("only whole strings are stored")
     }
 
-    /// The number of a string, if it is there.
-    pub fn find(&self, text: &str) -> Option<u32> {
-        let (bytes, offsets) = (&self.bytes, &self.offsets);
-        self.table.find(xxh3_64(text.as_bytes()), |number| slice(bytes, offsets, *number) == text.as_bytes()).copied()
-    }
-
     /// The number of a string, adding it if new.
     pub fn intern(&mut self, text: &str) -> u32 {
         let hash = xxh3_64(text.as_bytes());

@@ -36,11 +36,6 @@ impl Cell {
         }
         self
     }
-
-    /// The number of the cell's name test, if it has one.
-    pub fn symbol(&self) -> Option<u32> {
-        (self.tag == TAG_STEP && matches!(self.extra, TEST_NAME | TEST_TARGET)).then_some(self.x)
-    }
 }
 
 macro_rules! numbered {
