@@ -1,4 +1,5 @@
-//! Times matching: `matching QUERIES DOCUMENTS [PASSES]`, one query a line, a folder of XML files.
+//! Times matching: `matching QUERIES DOCUMENTS [PASSES]`, one query a line, a folder of XML files or a file with one
+//! document a line.
 #![allow(clippy::print_stdout)]
 
 use sardonyx_core::document::{Limits, Parser as Reader};
@@ -40,8 +41,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
 
     let mut documents = Vec::new();
-    for entry in std::fs::read_dir(folder)? {
-        documents.push(std::fs::read(entry?.path())?);
+    if std::fs::metadata(&folder)?.is_dir() {
+        for entry in std::fs::read_dir(folder)? {
+            documents.push(std::fs::read(entry?.path())?);
+        }
+    } else {
+        documents.extend(std::fs::read_to_string(folder)?.lines().map(|line| line.as_bytes().to_vec()));
     }
     let inverted = Inverted::default();
     let mut reader = Reader::new(Limits::default());

@@ -40,15 +40,17 @@ pub(crate) fn explain(
         return Err(Fields::new("unknown_subscription", format!("there is no subscription {subscription_id:?}")).into());
     };
     let segment = &snapshot.segments[number].segment;
-    let Filter { row, signature, query, constants } = segment.view().filter(subscription);
+    let filter = segment.view().filter(subscription);
+    let query = filter.query();
+    let Filter { row, signature, constants, .. } = &filter;
     let symbols = DocumentSymbols::new(document, |test| segment.symbols().find(test));
     let cost_limit = inverted.settings().cost_limit;
     let mut evaluator = Evaluator::new(document, &symbols, cost_limit);
-    let held = evaluator.boolean(query, &constants)?;
-    let clauses = explain_clauses(&mut evaluator, query, &constants, segment.symbols(), None)?;
+    let held = evaluator.boolean(query, constants)?;
+    let clauses = explain_clauses(&mut evaluator, query, constants, segment.symbols(), None)?;
     let atoms: Vec<Atom> = signature
         .access
-        .and_then(|choice| accesses(&query, &constants).into_iter().nth(choice as usize))
+        .and_then(|choice| accesses(&query, constants).into_iter().nth(choice as usize))
         .map(|access| access.atoms.into_vec())
         .unwrap_or_default();
     let wanted = segment.stream_of(subscription);
@@ -57,13 +59,13 @@ pub(crate) fn explain(
     let mut locator = Locator::new(document, source);
     Ok(Explained {
         matched: held && stream_matched,
-        query: query_text(query, &constants, segment.symbols(), None),
+        query: query_text(query, constants, segment.symbols(), None),
         access: if atoms.is_empty() {
             vec!["none: every document is checked".to_owned()]
         } else {
-            atoms.iter().map(|atom| atom.text(segment.symbols(), &constants)).collect()
+            atoms.iter().map(|atom| atom.text(segment.symbols(), constants)).collect()
         },
-        candidate: inverted.is_candidate(segment, document, row),
+        candidate: inverted.is_candidate(segment, document, *row),
         stream_matched,
         clauses: clauses
             .into_iter()

@@ -240,9 +240,9 @@ impl Index {
         let snapshot = self.population.snapshot();
         let Some((number, subscription)) = snapshot.find(subscription_id) else { return Ok(None) };
         let segment = &snapshot.segments[number].segment;
-        let Filter { query, constants, .. } = segment.view().filter(subscription);
+        let filter = segment.view().filter(subscription);
         let dict = PyDict::new(py);
-        dict.set_item("query", query_text(query, &constants, segment.symbols(), None))?;
+        dict.set_item("query", query_text(filter.query(), &filter.constants, segment.symbols(), None))?;
         let stream = segment.stream_of(subscription).checked_sub(1).map(|at| &*segment.streams()[at as usize]);
         dict.set_item("stream", stream)?;
         Ok(Some(dict))
@@ -499,11 +499,11 @@ impl Index {
         let mut found = Vec::with_capacity(matches.len());
         for (number, subscription) in matches.iter() {
             let segment = &snapshot.segments[number as usize].segment;
-            let Filter { query, constants, .. } = segment.view().filter(subscription);
+            let filter = segment.view().filter(subscription);
             let mut evaluator =
                 Evaluator::new(document, &symbols[number as usize], self.inverted.settings().cost_limit);
             let root = sardonyx_core::xpath::evaluate::NodeRef::ROOT;
-            let nodes = match evaluator.value(query, &constants, root)? {
+            let nodes = match evaluator.value(filter.query(), &filter.constants, root)? {
                 Value::Nodes(nodes) => nodes,
                 _ => Vec::new(),
             };

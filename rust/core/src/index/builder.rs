@@ -1,7 +1,9 @@
 //! Builds a segment: parsed subscriptions in, an image out.
 //!
-//! Subscriptions whose expressions have the same cells share a signature; equal constants too: a row. Everything is
-//! kept in flat arrays while building, too, so that a million subscriptions need no million allocations.
+//! Equal cells are stored once, so a whole expression is the number of its root: subscriptions with one root share a
+//! signature, with equal constants too a row. What matching reads of many signatures is therefore a small set of cells
+//! that stays in the processor's caches. Everything is kept in flat arrays while building, too, so that a million
+//! subscriptions need no million allocations.
 
 use super::access::{constant_class, depends_on_constants};
 use super::columns::Value;
@@ -9,19 +11,22 @@ use super::error::CapacityError;
 use super::segment::{ANY_STREAM, Segment};
 use crate::predicates::StringPool;
 use crate::xpath::ast::{Cell, Constant, ConstantRef, ExprId, Query};
+use crate::xpath::semantics::has_positional_predicate;
 use crate::xpath::symbols::{Symbol, SymbolTable, Symbols};
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
 use std::hash::BuildHasher;
 
 /// A signature under construction.
 #[derive(Debug)]
 pub(super) struct BuildSignature {
-    pub(super) cells: std::ops::Range<u32>,
     pub(super) root: ExprId,
     pub(super) slots: u32,
     /// See [`constant_class`]; one bit per slot, 0 where it does not matter.
     class: u64,
+    /// See [`Signature::plain`](super::segment::Signature::plain).
+    pub(super) plain: bool,
 }
 
 /// A row under construction: its signature and where its constants start.
@@ -45,11 +50,17 @@ pub struct SegmentBuilder {
     pub(super) subscription_rows: Vec<u32>,
     pub(super) subscription_streams: Vec<u32>,
     pub(super) streams: Vec<Box<str>>,
-    by_cells: HashTable<u32>,
+    by_cell: HashTable<u32>,
+    by_root: HashTable<u32>,
     by_constants: HashTable<u32>,
     scratch: Vec<Value>,
+    /// Numbers of an expression's cells.
+    numbers: Vec<u32>,
     hasher: FixedState,
 }
+
+/// Larger expressions go straight to the exact evaluator, which does not recurse over steps.
+const MAX_PLAIN_CELLS: usize = 512;
 
 /// A trie node, a posting and a row are numbered in 30 bits.
 const MAX_ROWS: usize = 1 << 30;
@@ -82,8 +93,9 @@ impl SegmentBuilder {
         root: ExprId,
         constants: &[Constant],
     ) -> Result<(), CapacityError> {
-        let class = self.class_of(&Query { cells, root }, constants.iter().map(Constant::as_ref));
-        let signature = self.signature(cells, root, constants.len() as u32, class);
+        let query = Query { cells, root };
+        let class = self.class_of(&query, constants.iter().map(Constant::as_ref));
+        let signature = self.signature(&query, constants.len() as u32, class);
         let mut values = std::mem::take(&mut self.scratch);
         values.clear();
         values.extend(constants.iter().map(|constant| match constant {
@@ -112,7 +124,6 @@ impl SegmentBuilder {
         let view = from.view();
         for number in 0..view.signature_count() {
             let signature = view.signature(number);
-            let query = view.query(&signature);
             let mut own = None;
             for row in signature.rows.clone() {
                 let mut subscriptions =
@@ -121,11 +132,14 @@ impl SegmentBuilder {
                     continue;
                 }
                 let own = *own.get_or_insert_with(|| {
-                    cells.clear();
-                    cells.extend(query.cells.iter().map(|cell| cell.map_symbol(|symbol| symbol_map[symbol as usize])));
+                    let root = view.query(&signature).extract(&mut cells);
+                    for cell in &mut cells {
+                        *cell = cell.map_symbol(|symbol| symbol_map[symbol as usize]);
+                    }
+                    let query = Query { cells: &cells, root };
                     let class =
                         self.class_of(&query, (0..signature.slots).map(|slot| view.constant(&signature, row, slot)));
-                    self.signature(&cells, query.root, signature.slots, class)
+                    self.signature(&query, signature.slots, class)
                 });
                 values.clear();
                 for slot in 0..signature.slots {
@@ -162,29 +176,54 @@ impl SegmentBuilder {
             .fold(0, |class, (slot, constant)| class ^ constant_class(constant).rotate_left(slot as u32))
     }
 
-    fn signature(&mut self, cells: &[Cell], root: ExprId, slots: u32, class: u64) -> u32 {
-        let hash = self.hasher.hash_one((cells, root, class));
-        let (all, signatures) = (&self.cells, &self.signatures);
-        let cells_of = |number: u32| {
-            let range = &signatures[number as usize].cells;
-            &all[range.start as usize..range.end as usize]
-        };
-        if let Some(number) = self.by_cells.find(hash, |number| {
-            let found = &signatures[*number as usize];
-            found.root == root && found.class == class && cells_of(*number) == cells
-        }) {
-            return *number;
+    /// The number of a cell whose references are numbers of this builder.
+    fn cell(&mut self, cell: Cell) -> u32 {
+        let hash = self.hasher.hash_one(cell);
+        let (cells, hasher) = (&self.cells, &self.hasher);
+        let entry = self.by_cell.entry(
+            hash,
+            |number| cells[*number as usize] == cell,
+            |number| hasher.hash_one(cells[*number as usize]),
+        );
+        match entry {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(place) => {
+                let number = self.cells.len() as u32;
+                place.insert(number);
+                self.cells.push(cell);
+                number
+            }
         }
-        let number = self.signatures.len() as u32;
-        let start = self.cells.len() as u32;
-        self.cells.extend_from_slice(cells);
-        self.signatures.push(BuildSignature { cells: start..self.cells.len() as u32, root, slots, class });
-        let (all, signatures, hasher) = (&self.cells, &self.signatures, &self.hasher);
-        self.by_cells.insert_unique(hash, number, |number| {
-            let found = &signatures[*number as usize];
-            hasher.hash_one((&all[found.cells.start as usize..found.cells.end as usize], found.root, found.class))
-        });
-        number
+    }
+
+    fn signature(&mut self, query: &Query<'_>, slots: u32, class: u64) -> u32 {
+        let mut numbers = std::mem::take(&mut self.numbers);
+        numbers.clear();
+        for cell in query.cells {
+            let number = self.cell(cell.map_references(|reference| numbers[reference as usize]));
+            numbers.push(number);
+        }
+        let root = numbers[query.root as usize];
+        self.numbers = numbers;
+        let (signatures, hasher) = (&self.signatures, &self.hasher);
+        let is_same = |number: &u32| {
+            let known = &signatures[*number as usize];
+            (known.root, known.slots, known.class) == (root, slots, class)
+        };
+        let hash = |number: &u32| {
+            let known = &signatures[*number as usize];
+            hasher.hash_one((known.root, known.slots, known.class))
+        };
+        match self.by_root.entry(hasher.hash_one((root, slots, class)), is_same, hash) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(place) => {
+                let number = self.signatures.len() as u32;
+                place.insert(number);
+                let plain = query.cells.len() <= MAX_PLAIN_CELLS && !has_positional_predicate(*query);
+                self.signatures.push(BuildSignature { root, slots, class, plain });
+                number
+            }
+        }
     }
 
     fn row(&mut self, signature: u32, values: &[Value]) -> u32 {

@@ -6,16 +6,12 @@ use super::columns::Value;
 use super::rows::SignatureRows;
 use super::segment::NO_ACCESS;
 use crate::paths::Edge;
+use crate::predicates::MAX_GUARDS;
 use crate::xpath::ast::{ConstantRef, Query};
-use crate::xpath::semantics::has_positional_predicate;
 use foldhash::fast::FixedState;
 use hashbrown::HashSet;
 use smallvec::SmallVec;
 
-/// Requirements kept per row: each is one bit to test before anything is evaluated.
-pub(super) const MAX_REQUIREMENTS: usize = 2;
-/// Larger expressions go straight to the exact evaluator, which does not recurse over steps.
-const MAX_PLAIN_CELLS: usize = 512;
 /// Rows of one signature looked at to compare the columns' numbers of distinct constants.
 const DISTINCT_SAMPLE: usize = 4096;
 /// With fewer rows the constants tell nothing about a column.
@@ -33,9 +29,7 @@ pub(super) struct Choice {
     /// Whether they decide alone.
     pub(super) exact: bool,
     /// Other atoms that hold whenever the expression is true.
-    pub(super) requirements: SmallVec<[Atom; MAX_REQUIREMENTS]>,
-    /// See [`Signature::plain`](super::segment::Signature::plain).
-    pub(super) plain: bool,
+    pub(super) guards: SmallVec<[Atom; MAX_GUARDS]>,
 }
 
 impl Choice {
@@ -72,10 +66,8 @@ impl SegmentBuilder {
 
     fn choose(&self, number: usize, rows: &[u32]) -> Choice {
         let signature = &self.signatures[number];
-        let cells = &self.cells[signature.cells.start as usize..signature.cells.end as usize];
-        let query = Query { cells, root: signature.root };
-        let plain = cells.len() <= MAX_PLAIN_CELLS && !has_positional_predicate(query);
-        let nothing = Choice { number: NO_ACCESS, plain, ..Choice::default() };
+        let query = Query { cells: &self.cells, root: signature.root };
+        let nothing = Choice { number: NO_ACCESS, ..Choice::default() };
         let Some(first) = rows.first() else { return nothing };
         let constants: SmallVec<[ConstantRef<'_>; 8]> =
             (0..signature.slots).map(|slot| self.constant(*first, slot)).collect();
@@ -86,16 +78,11 @@ impl SegmentBuilder {
         });
         let Some((best, _)) = best else { return nothing };
         let Access { atoms, exact } = offered.remove(best);
-        let requirements = offered
-            .into_iter()
-            .filter(|access| !exact && access.atoms.len() == 1 && is_probe(access.atoms[0].test))
-            .flat_map(|access| access.atoms)
-            .take(MAX_REQUIREMENTS)
-            .collect();
-        Choice { number: best as u16, atoms, exact, requirements, plain }
+        let guards = if exact { SmallVec::new() } else { guards(&atoms, offered) };
+        Choice { number: best as u16, atoms, exact, guards }
     }
 
-    fn value(&self, row: u32, slot: u32) -> Value {
+    pub(super) fn value(&self, row: u32, slot: u32) -> Value {
         self.values[(self.rows[row as usize].values + slot) as usize]
     }
 
@@ -121,7 +108,21 @@ impl SegmentBuilder {
     }
 }
 
-/// Whether an atom is found by a probe key.
-fn is_probe(test: AtomTest) -> bool {
-    !matches!(test, AtomTest::Exists | AtomTest::Range(..))
+/// Of the accesses not chosen, those that say something new and cost one bit to test: equalities and string functions
+/// first, then paths that have to exist.
+fn guards(chosen: &[Atom], offered: Vec<Access>) -> SmallVec<[Atom; MAX_GUARDS]> {
+    let mut guards = SmallVec::new();
+    for Access { atoms, .. } in offered {
+        let Ok([atom]) = <[Atom; 1]>::try_from(atoms.into_vec()) else { continue };
+        let implied = |known: &Atom| known.path.edges.starts_with(&atom.path.edges);
+        let useful = match atom.test {
+            AtomTest::Range(..) => false,
+            AtomTest::Exists => !chosen.iter().all(implied) && !guards.iter().any(implied),
+            _ => true,
+        };
+        if useful && guards.len() < MAX_GUARDS {
+            guards.push(atom);
+        }
+    }
+    guards
 }

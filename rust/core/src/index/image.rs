@@ -11,7 +11,7 @@ use std::path::Path;
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
 const MAGIC: [u8; 8] = *b"SDXINDEX";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const HEADER_BYTES: usize = 8 + 4 + 4 + 8 + 16;
 
 macro_rules! sections {
@@ -43,14 +43,14 @@ sections! {
     StringSlots,
     /// The distinct number constants of equality probes, ascending (f64).
     Numbers,
-    /// Cells of all signatures.
+    /// The distinct cells of all signatures.
     Cells,
     /// Signature records, one more at the end.
     Signatures,
     /// Constants, column by column within a signature (u64, see `columns`).
     Columns,
-    /// Postings that must be hit as well, requirement by requirement within a signature (u32).
-    Requirements,
+    /// Least and greatest constant of each block of rows, column by column (two f64, see `zones`).
+    Zones,
     /// First subscription of each row (u32), one more at the end.
     RowSubscriptions,
     /// Bytes of the subscription ids.
@@ -104,16 +104,32 @@ pub struct Image {
     byte_count: usize,
 }
 
+/// Values of one section, whatever they are.
+trait Part: Send + std::fmt::Debug {
+    fn bytes(&self) -> &[u8];
+}
+
+impl<T: Pod + Send + std::fmt::Debug> Part for Vec<T> {
+    fn bytes(&self) -> &[u8] {
+        bytemuck::cast_slice(self)
+    }
+}
+
 /// Collects sections and lays them out.
 #[derive(Debug, Default)]
 pub struct ImageWriter {
-    parts: Vec<(Section, Vec<u8>)>,
+    parts: Vec<(Section, Box<dyn Part>)>,
 }
 
 impl ImageWriter {
     /// Adds a section.
-    pub fn add<T: Pod>(&mut self, section: Section, values: &[T]) {
-        self.parts.push((section, bytemuck::cast_slice(values).to_vec()));
+    pub fn add<T: Pod + Send + std::fmt::Debug>(&mut self, section: Section, values: Vec<T>) {
+        self.parts.push((section, Box::new(values)));
+    }
+
+    /// Adds the sections of another writer.
+    pub fn append(&mut self, other: ImageWriter) {
+        self.parts.extend(other.parts);
     }
 
     /// Lays everything out.
@@ -122,15 +138,16 @@ impl ImageWriter {
         let head = HEADER_BYTES + count * 16;
         let mut table = vec![(head, 0); count];
         let mut at = head;
-        for (section, bytes) in &self.parts {
-            table[*section as usize] = (at, bytes.len());
-            at += bytes.len().next_multiple_of(8);
+        for (section, part) in &self.parts {
+            let length = part.bytes().len();
+            table[*section as usize] = (at, length);
+            at += length.next_multiple_of(8);
         }
         let mut words = vec![0u64; at / 8];
         let buffer: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
-        for (section, bytes) in self.parts {
+        for (section, part) in self.parts {
             let (start, length) = table[section as usize];
-            buffer[start..start + length].copy_from_slice(&bytes);
+            buffer[start..start + length].copy_from_slice(part.bytes());
         }
         for (number, (start, length)) in table.iter().enumerate() {
             let place = HEADER_BYTES + number * 16;

@@ -15,11 +15,14 @@ mod freeze;
 pub mod image;
 mod map;
 mod population;
+mod postings;
 mod rows;
 mod segment;
+mod zones;
 
 pub use builder::SegmentBuilder;
 pub use columns::Value;
 pub use error::{CapacityError, IndexFormatError};
 pub use population::{Generation, Population, Snapshot, SnapshotSegment};
 pub use segment::{ANY_STREAM, Filter, Segment, Signature, View};
+pub use zones::{ZONE_ROWS, Zone};

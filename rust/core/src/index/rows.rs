@@ -13,11 +13,6 @@ impl SignatureRows {
     pub(super) fn rows(&self, signature: usize) -> &[u32] {
         &self.rows[self.starts[signature] as usize..self.starts[signature + 1] as usize]
     }
-
-    /// Those of one signature, to be put in order.
-    pub(super) fn rows_mut(&mut self, signature: usize) -> &mut [u32] {
-        &mut self.rows[self.starts[signature] as usize..self.starts[signature + 1] as usize]
-    }
 }
 
 impl SegmentBuilder {

@@ -3,8 +3,9 @@
 use super::columns::Value;
 use super::error::IndexFormatError;
 use super::image::{Image, Section};
+use super::zones::{ZONE_ROWS, Zone};
 use crate::paths::{Edge, Trie};
-use crate::predicates::{Posting, PredicateIndex, Strings};
+use crate::predicates::{PredicateIndex, Strings};
 use crate::xpath::ast::{Cell, ConstantRef, ExprId, Query};
 use crate::xpath::symbols::{NameTest, SymbolTable, Symbols};
 use bytemuck::{Pod, Zeroable};
@@ -21,23 +22,23 @@ pub const ANY_STREAM: u32 = 0;
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 pub struct SignatureRecord {
-    pub(super) cells: u32,
     pub(super) row: u32,
     pub(super) column: u32,
+    pub(super) root: ExprId,
+    pub(super) slots: u32,
+    /// Where its zones start, or [`NO_ZONES`].
+    pub(super) zone: u32,
     /// Which of the offered accesses is used, or [`NO_ACCESS`].
     pub(super) choice: u16,
     /// 1 if no predicate of the expression looks at positions and it is of moderate size.
-    pub(super) plain: u8,
-    /// Number of requirements per row.
-    pub(super) requirements: u8,
-    pub(super) slots: u32,
-    /// Where the signature's requirements start.
-    pub(super) requirement: u32,
-    pub(super) root: u32,
+    pub(super) plain: u16,
 }
 
 /// No access is used: every document is checked.
 pub(super) const NO_ACCESS: u16 = 0xFFFF;
+
+/// There are no zones.
+pub(super) const NO_ZONES: u32 = u32::MAX;
 
 /// A signature, spelled out.
 #[derive(Clone, Debug)]
@@ -53,12 +54,9 @@ pub struct Signature {
     /// Whether no predicate looks at positions and the expression is of moderate size, so that it can be verified
     /// node by node.
     pub plain: bool,
-    /// Number of requirements per row.
-    pub requirements: u32,
-    cells: Range<u32>,
     root: ExprId,
     column: u32,
-    requirement: u32,
+    zone: u32,
 }
 
 /// An immutable part of a population.
@@ -180,7 +178,7 @@ impl Segment {
             records: self.image.section(Section::Signatures),
             cells: self.image.section(Section::Cells),
             columns: self.image.section(Section::Columns),
-            requirements: self.image.section(Section::Requirements),
+            zones: self.image.section(Section::Zones),
             row_subscriptions: self.image.section(Section::RowSubscriptions),
             longest_string: self.image.section::<u64>(Section::Facts)[0] as usize,
         }
@@ -194,10 +192,18 @@ pub struct Filter<'a> {
     pub row: u32,
     /// The row's signature.
     pub signature: Signature,
-    /// The signature's expression.
-    pub query: Query<'a>,
+    /// Its expression, see [`Self::query`].
+    cells: Vec<Cell>,
+    root: ExprId,
     /// The row's constants, by slot.
     pub constants: Vec<ConstantRef<'a>>,
+}
+
+impl Filter<'_> {
+    /// The expression.
+    pub fn query(&self) -> Query<'_> {
+        Query { cells: &self.cells, root: self.root }
+    }
 }
 
 /// The tables of a segment, borrowed.
@@ -207,7 +213,7 @@ pub struct View<'a> {
     records: &'a [SignatureRecord],
     cells: &'a [Cell],
     columns: &'a [Value],
-    requirements: &'a [Posting],
+    zones: &'a [Zone],
     row_subscriptions: &'a [u32],
     longest_string: usize,
 }
@@ -256,11 +262,9 @@ impl<'a> View<'a> {
             slots: record.slots,
             access: (record.choice != NO_ACCESS).then_some(u32::from(record.choice)),
             plain: record.plain != 0,
-            requirements: u32::from(record.requirements),
-            cells: record.cells..next.cells,
             root: record.root,
             column: record.column,
-            requirement: record.requirement,
+            zone: record.zone,
         }
     }
 
@@ -269,11 +273,10 @@ impl<'a> View<'a> {
         self.signature((self.records.partition_point(|record| record.row <= row) - 1) as u32)
     }
 
-    /// The expression of a signature.
+    /// The expression of a signature, among the cells of all of them.
     #[inline]
     pub fn query(&self, signature: &Signature) -> Query<'a> {
-        let cells = signature.cells.start as usize..signature.cells.end as usize;
-        Query { cells: &self.cells[cells], root: signature.root }
+        Query { cells: self.cells, root: signature.root }
     }
 
     /// A column: the constants of one slot for all rows of a signature.
@@ -282,6 +285,14 @@ impl<'a> View<'a> {
         let rows = signature.rows.len();
         let start = signature.column as usize + slot as usize * rows;
         &self.columns[start..start + rows]
+    }
+
+    /// The zones of a column, one for each [`ZONE_ROWS`] rows, if the signature has any.
+    #[inline]
+    pub fn zones(&self, signature: &Signature, slot: u32) -> Option<&'a [Zone]> {
+        let blocks = signature.rows.len().div_ceil(ZONE_ROWS);
+        let start = signature.zone as usize + slot as usize * blocks;
+        (signature.zone != NO_ZONES).then(|| &self.zones[start..start + blocks])
     }
 
     /// The constant of one row and slot, as stored.
@@ -313,16 +324,9 @@ impl<'a> View<'a> {
         let signature = self.signature_of(row);
         let mut constants = Vec::new();
         self.constants(&signature, row, &mut constants);
-        Filter { row, query: self.query(&signature), signature, constants }
-    }
-
-    /// Postings that a document must hit, besides the one that led here, to satisfy a row.
-    #[inline]
-    pub fn requirements(&self, signature: &Signature, row: u32) -> impl Iterator<Item = Posting> + use<'a> {
-        let rows = signature.rows.len();
-        let first = signature.requirement as usize + (row - signature.rows.start) as usize;
-        let all = self.requirements;
-        (0..signature.requirements as usize).map(move |number| all[first + number * rows])
+        let mut cells = Vec::new();
+        let root = self.query(&signature).extract(&mut cells);
+        Filter { row, signature, cells, root, constants }
     }
 }
 

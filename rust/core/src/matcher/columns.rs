@@ -5,12 +5,13 @@
 //! then a row costs a few comparisons over columns, written so that the compiler can use wide instructions.
 
 use crate::document::{Document, NodeId};
-use crate::index::{Signature, Value, View};
+use crate::index::{Signature, Value, View, ZONE_ROWS, Zone};
 use crate::paths::LinearPath;
 use crate::xpath::ast::{Axis, CompareOp, Expr, ExprId, NONE, NodeTest, PathStart, Query};
 use crate::xpath::evaluate::compare_numbers;
 use crate::xpath::evaluate::number::to_number;
 use crate::xpath::symbols::DocumentSymbols;
+use smallvec::SmallVec;
 use std::ops::Range;
 
 /// One comparison: nodes relative to the anchor, against the column of a slot.
@@ -144,45 +145,100 @@ impl FlatView {
         FlatView { anchors }
     }
 
-    /// Sets `mask[i]` to 1 where the i-th row of `rows` passes all tests at some anchor.
+    /// Appends the rows that pass all tests at some anchor to `held`.
     pub(super) fn refine(
         &self,
         plan: &FlatPlan,
         view: &View<'_>,
         signature: &Signature,
         rows: Range<u32>,
-        mask: &mut Vec<u8>,
+        scratch: &mut Scratch,
+        held: &mut Vec<u32>,
     ) {
-        let local = (rows.start - signature.rows.start) as usize..(rows.end - signature.rows.start) as usize;
-        mask.clear();
-        mask.resize(local.len(), 0);
-        let columns: Vec<&[Value]> =
-            plan.tests.iter().map(|test| &view.column(signature, test.slot)[local.clone()]).collect();
-        let mut held = vec![0u8; local.len()];
-        for anchor in &self.anchors {
-            // Rows of a run usually share the constant of their access predicate: most anchors fail on it at once.
-            let fails_at_once = plan.tests.iter().zip(&columns).zip(anchor).any(|((test, column), values)| {
-                let (first, last) = (column[0], column[column.len() - 1]);
-                test.op == CompareOp::Equal
-                    && first == last
-                    && column.iter().all(|value| *value == first)
-                    && !values.iter().any(|seen| passes(test.op, seen, first))
-            });
-            if fails_at_once {
-                continue;
-            }
-            held.fill(1);
-            for ((test, column), values) in plan.tests.iter().zip(&columns).zip(anchor) {
-                match values[..] {
-                    [seen] => narrow(test.op, &seen, column, &mut held),
-                    _ => {
-                        for (held, constant) in held.iter_mut().zip(*column) {
-                            *held &= u8::from(values.iter().any(|seen| passes(test.op, seen, *constant)));
-                        }
+        let first = signature.rows.start;
+        let columns: SmallVec<[Column<'_>; 8]> =
+            plan.tests.iter().map(|test| Column::new(view, signature, test)).collect();
+        let zoned = columns.iter().any(|column| column.zones.is_some());
+        let local = (rows.start - first) as usize..(rows.end - first) as usize;
+        let mut at = local.start;
+        while at < local.end {
+            // Where there are zones, block by block; all rows at once otherwise.
+            let end = if zoned { local.end.min((at / ZONE_ROWS + 1) * ZONE_ROWS) } else { local.end };
+            scratch.any.clear();
+            scratch.any.resize(end - at, 0);
+            for anchor in &self.anchors {
+                if !columns.iter().zip(anchor).any(|(column, values)| column.excludes(at..end, values)) {
+                    scratch.all.clear();
+                    scratch.all.resize(end - at, 1);
+                    for (column, values) in columns.iter().zip(anchor) {
+                        column.narrow(at..end, values, &mut scratch.all);
                     }
+                    scratch.any.iter_mut().zip(&scratch.all).for_each(|(any, all)| *any |= all);
                 }
             }
-            mask.iter_mut().zip(&held).for_each(|(mask, held)| *mask |= held);
+            held.extend((first + at as u32..).zip(&scratch.any).filter(|(_, held)| **held == 1).map(|(row, _)| row));
+            at = end;
+        }
+    }
+}
+
+/// Buffers of [`FlatView::refine`]: one mark per row.
+#[derive(Debug, Default)]
+pub(super) struct Scratch {
+    any: Vec<u8>,
+    all: Vec<u8>,
+}
+
+/// One test with its column.
+struct Column<'a> {
+    op: CompareOp,
+    values: &'a [Value],
+    /// For columns of numbers.
+    zones: Option<&'a [Zone]>,
+}
+
+impl<'a> Column<'a> {
+    fn new(view: &View<'a>, signature: &Signature, test: &ColumnTest) -> Column<'a> {
+        let values = view.column(signature, test.slot);
+        let is_string = values.first().is_some_and(|value| value.as_string().is_some());
+        let zones = if is_string { None } else { view.zones(signature, test.slot) };
+        Column { op: test.op, values, zones }
+    }
+
+    /// Whether no row of a block can pass, which is seen without looking at each.
+    fn excludes(&self, rows: Range<usize>, seen: &[Seen]) -> bool {
+        if let Some(zones) = self.zones {
+            let [low, high] = zones[rows.start / ZONE_ROWS];
+            return !seen.iter().any(|seen| {
+                let value = seen.number;
+                match self.op {
+                    CompareOp::Equal => low <= value && value <= high,
+                    CompareOp::NotEqual => !(low == value && value == high),
+                    CompareOp::Less => value < high,
+                    CompareOp::LessEqual => value <= high,
+                    CompareOp::Greater => value > low,
+                    CompareOp::GreaterEqual => value >= low,
+                }
+            });
+        }
+        // Rows of a run usually share the constant of their access predicate: most anchors fail on it at once.
+        let column = &self.values[rows];
+        let first = column[0];
+        self.op == CompareOp::Equal
+            && first == column[column.len() - 1]
+            && !seen.iter().any(|seen| passes(self.op, seen, first))
+            && column.iter().all(|value| *value == first)
+    }
+
+    fn narrow(&self, rows: Range<usize>, seen: &[Seen], held: &mut [u8]) {
+        let column = &self.values[rows];
+        match seen {
+            [seen] => narrow(self.op, seen, column, held),
+            _ => {
+                for (held, constant) in held.iter_mut().zip(column) {
+                    *held &= u8::from(seen.iter().any(|seen| passes(self.op, seen, *constant)));
+                }
+            }
         }
     }
 }

@@ -4,13 +4,13 @@
 //! The cost of a document depends on the postings it hits, not on the number of subscriptions.
 
 use super::bits::BitSet;
-use super::columns::{FlatPlan, FlatView};
+use super::columns::{FlatPlan, FlatView, Scratch};
 use super::postings::{Walker, resolve};
 use super::results::Matches;
 use super::verify::Verifier;
 use crate::document::Document;
 use crate::index::{Segment, Snapshot, View};
-use crate::predicates::{Patterns, Run};
+use crate::predicates::{NO_POSTING, Patterns, Run};
 use crate::xpath::ast::ConstantRef;
 use crate::xpath::evaluate::EvaluateError;
 use crate::xpath::symbols::DocumentSymbols;
@@ -74,7 +74,9 @@ pub struct InvertedStatistics {
 pub struct RowCounts {
     /// Rows that the shared structures led to.
     pub candidates: u64,
-    /// Of those, rows decided by their access predicate alone.
+    /// Rows that a guard spared from being looked at; they are no candidates.
+    pub guarded: u64,
+    /// Candidates decided by their access predicate alone.
     pub decided: u64,
     /// Rows judged by columns.
     pub columnar: u64,
@@ -85,6 +87,7 @@ pub struct RowCounts {
 impl std::ops::AddAssign for RowCounts {
     fn add_assign(&mut self, other: RowCounts) {
         self.candidates += other.candidates;
+        self.guarded += other.guarded;
         self.decided += other.decided;
         self.columnar += other.columnar;
         self.verified += other.verified;
@@ -191,7 +194,8 @@ impl Inverted {
                 flat_views: HashMap::default(),
                 verifier: Verifier::new(document, &own.symbols, self.settings.cost_limit),
                 constants: Vec::new(),
-                mask: Vec::new(),
+                scratch: Scratch::default(),
+                held: Vec::new(),
                 satisfied: Vec::new(),
                 failed: Vec::new(),
                 rows: RowCounts::default(),
@@ -213,7 +217,7 @@ impl Inverted {
         let mut symbols = DocumentSymbols::default();
         resolve(segment, document, &mut symbols);
         walker.walk(segment, &OnceLock::new(), document, &symbols);
-        candidates(segment, &walker).any(|run| run.rows().contains(&row))
+        candidates(segment, &walker).any(|run| run.rows().contains(&row) && is_open(run, &walker.hit))
     }
 }
 
@@ -228,6 +232,12 @@ fn candidates<'a>(segment: &'a Segment, walker: &'a Walker) -> impl Iterator<Ite
     predicates.always_runs.iter().chain(hit).chain(in_range)
 }
 
+/// Whether a document hits all that guards a run.
+#[inline]
+fn is_open(run: &Run, hit: &BitSet) -> bool {
+    run.guards.iter().all(|guard| *guard == NO_POSTING || hit.contains(*guard))
+}
+
 /// Judges the candidates of one document in one segment.
 struct Judge<'a> {
     view: View<'a>,
@@ -240,7 +250,8 @@ struct Judge<'a> {
     flat_views: HashMap<u32, FlatView, FixedState>,
     verifier: Verifier<'a>,
     constants: Vec<ConstantRef<'a>>,
-    mask: Vec<u8>,
+    scratch: Scratch,
+    held: Vec<u32>,
     satisfied: Vec<Range<u32>>,
     failed: Vec<(u32, EvaluateError)>,
     rows: RowCounts,
@@ -250,6 +261,10 @@ impl<'a> Judge<'a> {
     fn run_all<'r>(&mut self, candidates: impl Iterator<Item = &'r Run>) {
         self.rows_seen.reserve(self.view.row_count() as usize);
         for run in candidates {
+            if !is_open(run, self.hit) {
+                self.rows.guarded += run.rows().len() as u64;
+                continue;
+            }
             if run.is_shared() {
                 // Rows in several postings are judged once each.
                 for row in run.rows() {
@@ -287,9 +302,6 @@ impl<'a> Judge<'a> {
         let signature = view.signature(signature);
         let query = view.query(&signature);
         for row in rows {
-            if !view.requirements(&signature, row).all(|posting| self.hit.contains(posting)) {
-                continue;
-            }
             self.rows.verified += 1;
             view.constants(&signature, row, &mut self.constants);
             match self.verifier.verify(query, signature.plain, &self.constants) {
@@ -315,16 +327,17 @@ impl<'a> Judge<'a> {
             .entry(run.signature)
             .or_insert_with(|| FlatView::new(&plan, &query, &view, self.document, self.symbols));
         self.rows.columnar += rows.len() as u64;
-        let mut mask = std::mem::take(&mut self.mask);
-        seen.refine(&plan, &view, &signature, rows.clone(), &mut mask);
-        for (row, _) in rows.zip(&mask).filter(|(_, held)| **held == 1) {
+        let mut held = std::mem::take(&mut self.held);
+        held.clear();
+        seen.refine(&plan, &view, &signature, rows, &mut self.scratch, &mut held);
+        for row in &held {
             if plan.residual {
-                self.verify(run.signature, row..row + 1);
+                self.verify(run.signature, *row..row + 1);
             } else {
-                self.satisfy(row..row + 1);
+                self.satisfy(*row..row + 1);
             }
         }
-        self.mask = mask;
+        self.held = held;
         true
     }
 }

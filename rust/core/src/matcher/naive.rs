@@ -3,6 +3,7 @@
 use super::results::Matches;
 use crate::document::Document;
 use crate::index::Snapshot;
+use crate::xpath::ast::Query;
 use crate::xpath::evaluate::Evaluator;
 use crate::xpath::symbols::DocumentSymbols;
 
@@ -13,11 +14,12 @@ pub fn match_document(snapshot: &Snapshot, document: &Document, stream: Option<&
         let segment = &*part.segment;
         let symbols = DocumentSymbols::new(document, |test| segment.symbols().find(test));
         let view = segment.view();
-        let mut constants = Vec::new();
+        let (mut cells, mut constants) = (Vec::new(), Vec::new());
         let mut satisfied = Vec::new();
         for signature in 0..view.signature_count() {
             let signature = view.signature(signature);
-            let query = view.query(&signature);
+            let root = view.query(&signature).extract(&mut cells);
+            let query = Query { cells: &cells, root };
             for row in signature.rows.clone() {
                 view.constants(&signature, row, &mut constants);
                 let subscriptions = view.subscriptions_of(row);

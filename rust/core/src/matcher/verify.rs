@@ -71,6 +71,9 @@ impl<'d> Verifier<'d> {
                 return Ok(held);
             }
         }
+        let mut cells = Vec::new();
+        let root = query.extract(&mut cells);
+        let query = Query { cells: &cells, root };
         Evaluator::new(self.document, self.symbols, self.cost_limit).boolean(query, constants)
     }
 

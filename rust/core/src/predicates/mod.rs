@@ -52,6 +52,9 @@ pub fn probe_key(node: TrieNode, kind: ProbeKind, constant: u32) -> u64 {
     u64::from(node) << 34 | (kind as u64) << 32 | u64::from(constant)
 }
 
+/// Guards kept per run: each is one bit to test before anything is evaluated.
+pub const MAX_GUARDS: usize = 2;
+
 /// Neighbouring rows of one signature.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
@@ -62,6 +65,8 @@ pub struct Run {
     length: u32,
     /// Signature of the rows.
     pub signature: u32,
+    /// Postings that a document must hit as well to satisfy any of the rows; [`NO_POSTING`] asks nothing.
+    pub guards: [Posting; MAX_GUARDS],
 }
 
 impl Run {
@@ -71,7 +76,7 @@ impl Run {
     /// A run; `shared` if its rows stand in other postings too, `decided` if the access predicate decides alone.
     pub fn new(row: u32, length: u32, signature: u32, shared: bool, decided: bool) -> Run {
         let marks = if shared { Run::SHARED } else { 0 } | if decided { Run::DECIDED } else { 0 };
-        Run { row, length: length | marks, signature }
+        Run { row, length: length | marks, signature, guards: [NO_POSTING; MAX_GUARDS] }
     }
 
     /// Its rows.
@@ -92,9 +97,17 @@ impl Run {
         self.length & Run::DECIDED != 0
     }
 
-    /// Makes the run one row longer.
-    pub fn grow(&mut self) {
-        self.length += 1;
+    /// Takes in a run that follows on this one and is reached and guarded alike; whether it is one.
+    pub fn extend(&mut self, next: &Run) -> bool {
+        const MARKS: u32 = Run::SHARED | Run::DECIDED;
+        let follows = self.signature == next.signature
+            && self.rows().end == next.row
+            && (self.length ^ next.length) & MARKS == 0
+            && self.guards == next.guards;
+        if follows {
+            self.length += next.length & !MARKS;
+        }
+        follows
     }
 }
 

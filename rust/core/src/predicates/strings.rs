@@ -44,6 +44,11 @@ impl StringPool {
         std::str::from_utf8(slice(&self.bytes, &self.offsets, number)).expect("only whole strings are stored")
     }
 
+    /// The bytes of a string.
+    pub fn bytes_of(&self, number: u32) -> &[u8] {
+        slice(&self.bytes, &self.offsets, number)
+    }
+
     /// The number of a string, adding it if new.
     pub fn intern(&mut self, text: &str) -> u32 {
         let hash = xxh3_64(text.as_bytes());

@@ -6,6 +6,7 @@
 //! come before their parents; nothing here recurses on drop.
 
 use bytemuck::{Pod, Zeroable};
+use smallvec::SmallVec;
 
 /// Number of an expression cell.
 pub type ExprId = u32;
@@ -33,6 +34,34 @@ impl Cell {
     pub fn map_symbol(mut self, map: impl Fn(u32) -> u32) -> Cell {
         if self.tag == TAG_STEP && matches!(self.extra, TEST_NAME | TEST_TARGET) {
             self.x = map(self.x);
+        }
+        self
+    }
+
+    /// The cell with the numbers of the cells it refers to replaced; [`NONE`] stays.
+    pub fn map_references(mut self, mut map: impl FnMut(u32) -> u32) -> Cell {
+        let mut map = |id: &mut u32| {
+            if *id != NONE {
+                *id = map(*id);
+            }
+        };
+        match self.tag {
+            TAG_STRING | TAG_NUMBER => {}
+            TAG_NEGATE | TAG_CALL => map(&mut self.x),
+            TAG_STEP => {
+                map(&mut self.y);
+                map(&mut self.z);
+            }
+            TAG_PATH => {
+                map(&mut self.x);
+                if self.detail == 2 {
+                    map(&mut self.y);
+                }
+            }
+            _ => {
+                map(&mut self.x);
+                map(&mut self.y);
+            }
         }
         self
     }
@@ -387,6 +416,29 @@ impl<'a> Query<'a> {
                 step
             })
         })
+    }
+
+    /// Copies the cells that the expression consists of, in their order, into `into`, which is emptied before, and
+    /// numbers them from 0 there; returns the root.
+    pub fn extract(&self, into: &mut Vec<Cell>) -> ExprId {
+        let mut ids = SmallVec::<[u32; 64]>::from_slice(&[self.root]);
+        let mut at = 0;
+        while let Some(id) = ids.get(at) {
+            at += 1;
+            self.cells[*id as usize].map_references(|reference| {
+                ids.push(reference);
+                reference
+            });
+        }
+        ids.sort_unstable();
+        ids.dedup();
+        into.clear();
+        into.extend(ids.iter().map(|id| {
+            self.cells[*id as usize]
+                .map_references(|reference| ids.partition_point(|known| *known < reference) as u32)
+        }));
+        // Children come before their parents.
+        into.len() as ExprId - 1
     }
 
     /// A cell as a step, if it is one.

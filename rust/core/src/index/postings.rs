@@ -1,0 +1,208 @@
+//! The postings of a segment under construction: what hangs where.
+
+use super::image::{ImageWriter, Section};
+use crate::paths::TrieNode;
+use crate::predicates::{MAX_GUARDS, NO_POSTING, Posting, ProbeKind, RangeList, Run, flags, probe_key};
+
+/// Where a row hangs: a probe key, or a place in a list of order comparisons.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Hanger {
+    /// A probe key or [`existence_key`], or trie node and operator of a list.
+    pub(super) key: u64,
+    /// The constant in a list, as an integer of the same order; `PROBE` otherwise.
+    value: u64,
+}
+
+/// Keys of the guards of a row; [`NO_KEY`] where there is none.
+pub(super) type Guards = [u64; MAX_GUARDS];
+
+/// No key: no trie node has this number.
+pub(super) const NO_KEY: u64 = u64::MAX;
+const PROBE: u64 = u64::MAX;
+
+/// The key of a trie node's existence. No string constant has that number.
+pub(super) fn existence_key(node: TrieNode) -> u64 {
+    probe_key(node, ProbeKind::StringEqual, u32::MAX)
+}
+
+fn is_existence(key: u64) -> bool {
+    key as u32 == u32::MAX && key >> 32 & 3 == ProbeKind::StringEqual as u64
+}
+
+fn node_of(key: u64) -> TrieNode {
+    (key >> 34) as TrieNode
+}
+
+impl Hanger {
+    /// Nowhere: every document is checked.
+    pub(super) const ALWAYS: Hanger = Hanger { key: NO_KEY, value: PROBE };
+
+    /// At a probe or existence key.
+    pub(super) fn probe(key: u64) -> Hanger {
+        Hanger { key, value: PROBE }
+    }
+
+    /// In the list of an order operator.
+    pub(super) fn range(node: TrieNode, op: u32, value: f64) -> Hanger {
+        // Flips negative numbers' bits, so that integers compare as the numbers do (constants are never NaN).
+        let bits = value.to_bits();
+        let value = if bits >> 63 == 1 { !bits } else { bits | 1 << 63 };
+        Hanger { key: u64::from(node) << 34 | u64::from(op), value }
+    }
+
+    fn constant(self) -> f64 {
+        f64::from_bits(if self.value >> 63 == 1 { self.value & !(1 << 63) } else { !self.value })
+    }
+
+    /// Rows with near places are hit together.
+    pub(super) fn place(self) -> u64 {
+        self.key
+    }
+}
+
+struct Entry {
+    hanger: Hanger,
+    run: Run,
+    guards: Guards,
+}
+
+/// Postings under construction.
+#[derive(Default)]
+pub(super) struct Postings {
+    probes: Vec<Entry>,
+    ranges: Vec<Entry>,
+    always: Vec<Entry>,
+}
+
+impl Postings {
+    /// Hangs rows; to be called in ascending order of rows for each place.
+    pub(super) fn add(&mut self, hanger: Hanger, run: Run, guards: Guards) {
+        let list = match hanger {
+            Hanger::ALWAYS => &mut self.always,
+            Hanger { value: PROBE, .. } => &mut self.probes,
+            _ => &mut self.ranges,
+        };
+        if let Some(last) = list.last_mut()
+            && (last.hanger, last.guards) == (hanger, guards)
+            && last.run.extend(&run)
+        {
+            return;
+        }
+        list.push(Entry { hanger, run, guards });
+    }
+
+    /// Numbers the postings and writes everything about them.
+    pub(super) fn write(mut self, node_count: usize, writer: &mut ImageWriter) {
+        // Stable: rows were added in ascending order and must stay so within a posting.
+        self.probes.sort_by_key(|entry| entry.hanger.key);
+        self.ranges.sort_by_key(|entry| entry.hanger);
+        let numbering = Numbering::new(&self, node_count);
+        let mut starts: Vec<u32> = Vec::with_capacity(numbering.count() + 1);
+        let mut runs: Vec<Run> = Vec::with_capacity(self.probes.len());
+        let mut groups: Vec<&[Entry]> = vec![&[]; numbering.count()];
+        for group in self.probes.chunk_by(|a, b| a.hanger == b.hanger) {
+            groups[numbering.posting(group[0].hanger.key) as usize] = group;
+        }
+        for group in groups {
+            let first = runs.len();
+            starts.push(first as u32);
+            for entry in group {
+                let run = numbering.guarded(entry);
+                // Runs never grow across postings.
+                if !(runs.len() > first && runs.last_mut().is_some_and(|last| last.extend(&run))) {
+                    runs.push(run);
+                }
+            }
+        }
+        starts.push(runs.len() as u32);
+        let mut node_flags = vec![0u8; node_count];
+        for key in &numbering.probes {
+            node_flags[node_of(*key) as usize] |= match key >> 32 & 3 {
+                0 => flags::STRING_EQUAL,
+                1 => flags::NUMBER_EQUAL,
+                _ => flags::PATTERN,
+            };
+        }
+        let mut lists = Vec::new();
+        let mut at = 0;
+        for group in self.ranges.chunk_by(|a, b| a.hanger.key == b.hanger.key) {
+            let (node, op) = (node_of(group[0].hanger.key), group[0].hanger.key as u32);
+            lists.push(RangeList { node, op, start: at, end: at + group.len() as u32 });
+            node_flags[node as usize] |= flags::RANGE;
+            at += group.len() as u32;
+        }
+        let guarded = |entries: &[Entry]| entries.iter().map(|entry| numbering.guarded(entry)).collect::<Vec<Run>>();
+        writer.add(Section::RangeValues, self.ranges.iter().map(|entry| entry.hanger.constant()).collect::<Vec<f64>>());
+        writer.add(Section::RangeRuns, guarded(&self.ranges));
+        writer.add(Section::AlwaysRuns, guarded(&self.always));
+        writer.add(Section::NodePostings, numbering.nodes);
+        writer.add(Section::NodeFlags, node_flags);
+        writer.add(Section::Probes, numbering.probes);
+        writer.add(Section::PostingRuns, starts);
+        writer.add(Section::Runs, runs);
+        writer.add(Section::Ranges, lists);
+    }
+}
+
+/// The numbers of postings: existence in the order of the rows, then probes in the order of their keys. What is only a
+/// guard has a posting without rows.
+struct Numbering {
+    nodes: Vec<Posting>,
+    existence_count: usize,
+    probes: Vec<u64>,
+}
+
+impl Numbering {
+    fn new(postings: &Postings, node_count: usize) -> Numbering {
+        let guards = [&postings.probes, &postings.ranges, &postings.always]
+            .into_iter()
+            .flatten()
+            .flat_map(|entry| entry.guards)
+            .filter(|key| *key != NO_KEY);
+        let (mut existence, mut probes): (Vec<(u32, u64)>, Vec<(u32, u64)>) = postings
+            .probes
+            .iter()
+            .map(|entry| (entry.run.row, entry.hanger.key))
+            .chain(guards.map(|key| (u32::MAX, key)))
+            .partition(|(_, key)| is_existence(*key));
+        // Existence postings are in the order of their rows, see `freeze`; what only guards comes last.
+        existence.sort_unstable();
+        let mut nodes = vec![NO_POSTING; node_count];
+        let mut existence_count = 0;
+        for (_, key) in existence {
+            let posting = &mut nodes[node_of(key) as usize];
+            if *posting == NO_POSTING {
+                *posting = existence_count;
+                existence_count += 1;
+            }
+        }
+        probes.sort_unstable_by_key(|(_, key)| *key);
+        probes.dedup_by_key(|(_, key)| *key);
+        Numbering {
+            nodes,
+            existence_count: existence_count as usize,
+            probes: probes.into_iter().map(|(_, key)| key).collect(),
+        }
+    }
+
+    fn count(&self) -> usize {
+        self.existence_count + self.probes.len()
+    }
+
+    fn posting(&self, key: u64) -> Posting {
+        if is_existence(key) {
+            return self.nodes[node_of(key) as usize];
+        }
+        (self.existence_count + self.probes.binary_search(&key).expect("collected before")) as Posting
+    }
+
+    fn guarded(&self, entry: &Entry) -> Run {
+        let mut run = entry.run;
+        for (guard, key) in run.guards.iter_mut().zip(entry.guards) {
+            if key != NO_KEY {
+                *guard = self.posting(key);
+            }
+        }
+        run
+    }
+}
