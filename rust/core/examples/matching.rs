@@ -15,12 +15,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = arguments.next().ok_or("which folder of documents?")?;
     let passes: usize = arguments.next().map_or(Ok(5), |text| text.parse())?;
 
-    let began = Instant::now();
     let ids: Vec<String> = (1..=queries.lines().count()).map(|line| line.to_string()).collect();
     let context = StaticContext::default();
     let rows = queries.lines().zip(&ids).enumerate();
-    let (builder, refused) =
-        build(rows.map(|(row, (query, id))| Registration { row: row as u64, id, stream: None, query, context }))?;
+    let registrations: Vec<Registration<'_>> =
+        rows.map(|(row, (query, id))| Registration { row: row as u64, id, stream: None, query, context }).collect();
+    let began = Instant::now();
+    let (builder, refused) = build(registrations.into_iter())?;
     if let Some((row, error)) = refused.first() {
         return Err(format!("line {}: {error}", row + 1).into());
     }

@@ -29,6 +29,21 @@ pub(super) struct BuildSignature {
     pub(super) plain: bool,
 }
 
+/// An expression without its constants.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Form {
+    root: ExprId,
+    plain: bool,
+    /// Whether constants of different [`constant_class`] must not share a signature.
+    sensitive: bool,
+}
+
+/// What one constant adds to a class. Slots beyond 64 share bits: rows that differ there only fall into more
+/// signatures than needed.
+fn class_bit(constant: ConstantRef<'_>, slot: usize) -> u64 {
+    constant_class(constant).rotate_left(slot as u32 % 64)
+}
+
 /// A row under construction: its signature and where its constants start.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BuildRow {
@@ -59,6 +74,13 @@ pub struct SegmentBuilder {
     hasher: FixedState,
 }
 
+/// The hash of a row's signature and constants.
+fn hash_of(row: u32, values: &[Value], rows: &[BuildRow], signatures: &[BuildSignature], hasher: &FixedState) -> u64 {
+    let found = rows[row as usize];
+    let slots = signatures[found.signature as usize].slots;
+    hasher.hash_one((found.signature, &values[found.values as usize..(found.values + slots) as usize]))
+}
+
 /// Larger expressions go straight to the exact evaluator, which does not recurse over steps.
 const MAX_PLAIN_CELLS: usize = 512;
 
@@ -81,6 +103,16 @@ impl SegmentBuilder {
         self.subscription_rows.is_empty()
     }
 
+    /// Makes room for that many more subscriptions.
+    pub(super) fn reserve(&mut self, count: usize) {
+        self.subscription_rows.reserve(count);
+        self.subscription_streams.reserve(count);
+        self.ids.reserve(count);
+        self.rows.reserve(count);
+        let (all, rows, signatures, hasher) = (&self.values, &self.rows, &self.signatures, &self.hasher);
+        self.by_constants.reserve(count, |row| hash_of(*row, all, rows, signatures, hasher));
+    }
+
     /// Adds a subscription; one with the same id is replaced.
     ///
     /// # Errors
@@ -93,15 +125,31 @@ impl SegmentBuilder {
         root: ExprId,
         constants: &[Constant],
     ) -> Result<(), CapacityError> {
-        let query = Query { cells, root };
-        let class = self.class_of(&query, constants.iter().map(Constant::as_ref));
-        let signature = self.signature(&query, constants.len() as u32, class);
+        let form = self.form(&Query { cells, root });
+        self.insert_form(id, stream, form, constants.iter().map(Constant::as_ref))
+    }
+
+    /// Adds a subscription of a known form.
+    pub(super) fn insert_form<'c>(
+        &mut self,
+        id: &str,
+        stream: Option<&str>,
+        form: Form,
+        constants: impl Iterator<Item = ConstantRef<'c>>,
+    ) -> Result<(), CapacityError> {
         let mut values = std::mem::take(&mut self.scratch);
         values.clear();
-        values.extend(constants.iter().map(|constant| match constant {
-            Constant::String(text) => Value::string(self.strings.intern(text)),
-            Constant::Number(number) => Value::number(*number),
-        }));
+        let mut class = 0;
+        for (slot, constant) in constants.enumerate() {
+            if form.sensitive {
+                class ^= class_bit(constant, slot);
+            }
+            values.push(match constant {
+                ConstantRef::String(text) => Value::string(self.strings.intern(text)),
+                ConstantRef::Number(number) => Value::number(number),
+            });
+        }
+        let signature = self.signature(form, values.len() as u32, class);
         let row = self.row(signature, &values);
         self.scratch = values;
         let stream = stream.map_or(ANY_STREAM, |name| self.stream(name));
@@ -136,10 +184,11 @@ impl SegmentBuilder {
                     for cell in &mut cells {
                         *cell = cell.map_symbol(|symbol| symbol_map[symbol as usize]);
                     }
-                    let query = Query { cells: &cells, root };
-                    let class =
-                        self.class_of(&query, (0..signature.slots).map(|slot| view.constant(&signature, row, slot)));
-                    self.signature(&query, signature.slots, class)
+                    let form = self.form(&Query { cells: &cells, root });
+                    let constants = (0..signature.slots).map(|slot| view.constant(&signature, row, slot));
+                    let bits = constants.enumerate().map(|(slot, constant)| class_bit(constant, slot));
+                    let class = if form.sensitive { bits.fold(0, |class, bit| class ^ bit) } else { 0 };
+                    self.signature(form, signature.slots, class)
                 });
                 values.clear();
                 for slot in 0..signature.slots {
@@ -166,16 +215,6 @@ impl SegmentBuilder {
         self.check_capacity()
     }
 
-    fn class_of<'a>(&self, query: &Query<'_>, constants: impl Iterator<Item = ConstantRef<'a>>) -> u64 {
-        if !depends_on_constants(query) {
-            return 0;
-        }
-        // Slots beyond 64 share bits: rows that differ there only fall into more signatures than needed.
-        constants
-            .enumerate()
-            .fold(0, |class, (slot, constant)| class ^ constant_class(constant).rotate_left(slot as u32))
-    }
-
     /// The number of a cell whose references are numbers of this builder.
     fn cell(&mut self, cell: Cell) -> u32 {
         let hash = self.hasher.hash_one(cell);
@@ -196,7 +235,8 @@ impl SegmentBuilder {
         }
     }
 
-    fn signature(&mut self, query: &Query<'_>, slots: u32, class: u64) -> u32 {
+    /// Stores an expression without its constants.
+    pub(super) fn form(&mut self, query: &Query<'_>) -> Form {
         let mut numbers = std::mem::take(&mut self.numbers);
         numbers.clear();
         for cell in query.cells {
@@ -205,6 +245,12 @@ impl SegmentBuilder {
         }
         let root = numbers[query.root as usize];
         self.numbers = numbers;
+        let plain = query.cells.len() <= MAX_PLAIN_CELLS && !has_positional_predicate(*query);
+        Form { root, plain, sensitive: depends_on_constants(query) }
+    }
+
+    fn signature(&mut self, form: Form, slots: u32, class: u64) -> u32 {
+        let Form { root, plain, .. } = form;
         let (signatures, hasher) = (&self.signatures, &self.hasher);
         let is_same = |number: &u32| {
             let known = &signatures[*number as usize];
@@ -219,7 +265,6 @@ impl SegmentBuilder {
             Entry::Vacant(place) => {
                 let number = self.signatures.len() as u32;
                 place.insert(number);
-                let plain = query.cells.len() <= MAX_PLAIN_CELLS && !has_positional_predicate(*query);
                 self.signatures.push(BuildSignature { root, slots, class, plain });
                 number
             }
@@ -240,11 +285,7 @@ impl SegmentBuilder {
         self.rows.push(BuildRow { signature, values: self.values.len() as u32 });
         self.values.extend_from_slice(values);
         let (all, rows, signatures, hasher) = (&self.values, &self.rows, &self.signatures, &self.hasher);
-        self.by_constants.insert_unique(hash, row, |row| {
-            let found = rows[*row as usize];
-            let slots = signatures[found.signature as usize].slots;
-            hasher.hash_one((found.signature, &all[found.values as usize..(found.values + slots) as usize]))
-        });
+        self.by_constants.insert_unique(hash, row, |row| hash_of(*row, all, rows, signatures, hasher));
         row
     }
 

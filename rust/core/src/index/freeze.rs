@@ -13,7 +13,7 @@ use super::image::{ImageWriter, Section};
 use super::postings::{Guards, Hanger, NO_KEY, Postings, existence_key};
 use super::rows::SignatureRows;
 use super::segment::{ANY_STREAM, NO_ACCESS, NO_ZONES, Segment, SignatureRecord, write_symbols, write_texts};
-use super::zones::{self, MIN_ZONED_ROWS};
+use super::zones::{self, MIN_ZONED_ROWS, ZONE_ROWS};
 use crate::paths::{Edge, TrieBuilder, TrieNode};
 use crate::predicates::{MAX_GUARDS, ProbeKind, RangeList, Run, hash_slots, probe_key};
 use smallvec::SmallVec;
@@ -53,7 +53,7 @@ struct Placed {
 struct Tables {
     records: Vec<SignatureRecord>,
     columns: Vec<Value>,
-    zones: Vec<[f64; 2]>,
+    zones: Vec<f32>,
     postings: Postings,
     /// Final number of each row of the builder.
     numbers: Vec<u32>,
@@ -140,11 +140,17 @@ impl SegmentBuilder {
                 plain: u16::from(signature.plain),
             });
             self.hang(&placed, number as u32, plan, numbers, &mut tables);
-            for slot in 0..signature.slots {
-                let start = tables.columns.len();
-                tables.columns.extend(placed.iter().map(|row| self.value(row.row, slot)));
-                if zoned {
-                    zones::write(&tables.columns[start..], &mut tables.zones);
+            let start = tables.columns.len();
+            tables.columns.resize(start + placed.len() * signature.slots as usize, Value::number(0.0));
+            // Row by row: a row's constants lie together in the builder.
+            for (at, row) in placed.iter().enumerate() {
+                for slot in 0..signature.slots {
+                    tables.columns[start + slot as usize * placed.len() + at] = self.value(row.row, slot);
+                }
+            }
+            if zoned {
+                for column in tables.columns[start..].chunks(placed.len()) {
+                    zones::write(column, &mut tables.zones);
                 }
             }
             tables.row_count += placed.len() as u32;
@@ -173,16 +179,27 @@ impl SegmentBuilder {
 
     /// Brings rows that hang together in an order in which those with near constants are neighbours.
     fn arrange(&self, placed: &mut [Placed], slots: u32) {
+        let slots: SmallVec<[u32; 8]> =
+            (0..slots).filter(|slot| self.value(placed[0].row, *slot).as_string().is_none()).collect();
+        if slots.is_empty() {
+            return;
+        }
+        let mut points = Vec::new();
         let mut start = 0;
         while start < placed.len() {
             let first = placed[start];
-            let same = placed[start..].iter().take_while(|row| (row.hanger, row.guards) == (first.hanger, first.guards));
-            let end = start + same.count();
-            let slots: SmallVec<[u32; 8]> =
-                (0..slots).filter(|slot| self.value(first.row, *slot).as_string().is_none()).collect();
-            zones::arrange(&mut placed[start..end], start, &slots, &|row, slot| {
-                self.value(row.row, slot).as_number()
-            });
+            let is_same = |row: &&Placed| (row.hanger, row.guards) == (first.hanger, first.guards);
+            let end = start + placed[start..].iter().take_while(is_same).count();
+            let group = &mut placed[start..end];
+            if group.len() > ZONE_ROWS {
+                points.clear();
+                points.extend(
+                    group.iter().flat_map(|row| slots.iter().map(|slot| self.value(row.row, *slot).as_number())),
+                );
+                let order = zones::arrange(&points, slots.len(), start);
+                let arranged: Vec<Placed> = order.into_iter().map(|at| group[at as usize]).collect();
+                group.copy_from_slice(&arranged);
+            }
             start = end;
         }
     }

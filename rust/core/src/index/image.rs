@@ -49,7 +49,7 @@ sections! {
     Signatures,
     /// Constants, column by column within a signature (u64, see `columns`).
     Columns,
-    /// Least and greatest constant of each block of rows, column by column (two f64, see `zones`).
+    /// Least and greatest constants of the blocks of rows, column by column (f32, see `zones`).
     Zones,
     /// First subscription of each row (u32), one more at the end.
     RowSubscriptions,

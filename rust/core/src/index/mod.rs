@@ -18,6 +18,7 @@ mod population;
 mod postings;
 mod rows;
 mod segment;
+mod templates;
 mod zones;
 
 pub use builder::SegmentBuilder;
@@ -25,4 +26,4 @@ pub use columns::Value;
 pub use error::{CapacityError, IndexFormatError};
 pub use population::{Generation, Population, Snapshot, SnapshotSegment};
 pub use segment::{ANY_STREAM, Filter, Segment, Signature, View};
-pub use zones::{ZONE_ROWS, Zone};
+pub use zones::{ZONE_ROWS, Zones};

@@ -3,7 +3,7 @@
 use super::columns::Value;
 use super::error::IndexFormatError;
 use super::image::{Image, Section};
-use super::zones::{ZONE_ROWS, Zone};
+use super::zones::Zones;
 use crate::paths::{Edge, Trie};
 use crate::predicates::{PredicateIndex, Strings};
 use crate::xpath::ast::{Cell, ConstantRef, ExprId, Query};
@@ -213,7 +213,7 @@ pub struct View<'a> {
     records: &'a [SignatureRecord],
     cells: &'a [Cell],
     columns: &'a [Value],
-    zones: &'a [Zone],
+    zones: &'a [f32],
     row_subscriptions: &'a [u32],
     longest_string: usize,
 }
@@ -287,12 +287,11 @@ impl<'a> View<'a> {
         &self.columns[start..start + rows]
     }
 
-    /// The zones of a column, one for each [`ZONE_ROWS`] rows, if the signature has any.
+    /// The zones of a column, if the signature has any.
     #[inline]
-    pub fn zones(&self, signature: &Signature, slot: u32) -> Option<&'a [Zone]> {
-        let blocks = signature.rows.len().div_ceil(ZONE_ROWS);
-        let start = signature.zone as usize + slot as usize * blocks;
-        (signature.zone != NO_ZONES).then(|| &self.zones[start..start + blocks])
+    pub fn zones(&self, signature: &Signature, slot: u32) -> Option<Zones<'a>> {
+        let zones = self.zones.get(signature.zone as usize..)?;
+        Some(Zones::of(zones, slot, signature.rows.len()))
     }
 
     /// The constant of one row and slot, as stored.

@@ -5,7 +5,7 @@
 //! then a row costs a few comparisons over columns, written so that the compiler can use wide instructions.
 
 use crate::document::{Document, NodeId};
-use crate::index::{Signature, Value, View, ZONE_ROWS, Zone};
+use crate::index::{Signature, Value, View, ZONE_ROWS, Zones};
 use crate::paths::LinearPath;
 use crate::xpath::ast::{Axis, CompareOp, Expr, ExprId, NONE, NodeTest, PathStart, Query};
 use crate::xpath::evaluate::compare_numbers;
@@ -158,28 +158,82 @@ impl FlatView {
         let first = signature.rows.start;
         let columns: SmallVec<[Column<'_>; 8]> =
             plan.tests.iter().map(|test| Column::new(view, signature, test)).collect();
-        let zoned = columns.iter().any(|column| column.zones.is_some());
         let local = (rows.start - first) as usize..(rows.end - first) as usize;
-        let mut at = local.start;
-        while at < local.end {
-            // Where there are zones, block by block; all rows at once otherwise.
-            let end = if zoned { local.end.min((at / ZONE_ROWS + 1) * ZONE_ROWS) } else { local.end };
-            scratch.any.clear();
-            scratch.any.resize(end - at, 0);
-            for anchor in &self.anchors {
-                if !columns.iter().zip(anchor).any(|(column, values)| column.excludes(at..end, values)) {
-                    scratch.all.clear();
-                    scratch.all.resize(end - at, 1);
-                    for (column, values) in columns.iter().zip(anchor) {
-                        column.narrow(at..end, values, &mut scratch.all);
-                    }
-                    scratch.any.iter_mut().zip(&scratch.all).for_each(|(any, all)| *any |= all);
+        if columns.iter().any(|column| column.zones.is_some()) {
+            // Blocks of one word's bits at a time: which of them do the zones leave, for each anchor?
+            const BLOCKS: usize = u64::BITS as usize;
+            let blocks = local.start / ZONE_ROWS..local.end.div_ceil(ZONE_ROWS);
+            for from in blocks.clone().step_by(BLOCKS) {
+                let some = from..blocks.end.min(from + BLOCKS);
+                let masks: SmallVec<[u64; 4]> =
+                    self.anchors.iter().map(|anchor| self.left(&columns, anchor, some.clone())).collect();
+                let mut left = masks.iter().fold(0, |all, mask| all | mask);
+                while left != 0 {
+                    let bit = left.trailing_zeros();
+                    left &= left - 1;
+                    let start = (from + bit as usize) * ZONE_ROWS;
+                    let piece = local.start.max(start)..local.end.min(start + ZONE_ROWS);
+                    let anchors = self.anchors.iter().zip(&masks).filter(|(_, mask)| *mask >> bit & 1 == 1);
+                    narrow_all(&columns, anchors.map(|(anchor, _)| anchor), piece, first, scratch, held);
                 }
             }
-            held.extend((first + at as u32..).zip(&scratch.any).filter(|(_, held)| **held == 1).map(|(row, _)| row));
-            at = end;
+        } else {
+            narrow_all(&columns, self.anchors.iter(), local, first, scratch, held);
         }
     }
+
+    /// The blocks in which some row may pass all tests at an anchor, as bits.
+    fn left(&self, columns: &[Column<'_>], anchor: &[Vec<Seen>], blocks: Range<usize>) -> u64 {
+        let all = u64::MAX >> (u64::BITS as usize - blocks.len());
+        columns.iter().zip(anchor).fold(all, |left, (column, seen)| {
+            let Some(zones) = column.zones.filter(|_| left != 0) else { return left };
+            let (lows, highs) = (&zones.lows[blocks.clone()], &zones.highs[blocks.clone()]);
+            left & seen.iter().fold(0, |any, seen| any | blocks_left(column.op, seen.number, lows, highs))
+        })
+    }
+}
+
+/// The blocks in which some constant may satisfy `value op constant`, as bits. Free of branches on the data.
+fn blocks_left(op: CompareOp, value: f64, lows: &[f32], highs: &[f32]) -> u64 {
+    fn bits(borders: &[f32], holds: impl Fn(f64) -> bool) -> u64 {
+        let word = |(bit, border): (usize, &f32)| u64::from(holds(f64::from(*border))) << bit;
+        borders.iter().enumerate().map(word).fold(0, |all, bit| all | bit)
+    }
+    match op {
+        CompareOp::Equal => bits(lows, |low| low <= value) & bits(highs, |high| value <= high),
+        CompareOp::NotEqual => u64::MAX,
+        CompareOp::Less => bits(highs, |high| value < high),
+        CompareOp::LessEqual => bits(highs, |high| value <= high),
+        CompareOp::Greater => bits(lows, |low| value > low),
+        CompareOp::GreaterEqual => bits(lows, |low| value >= low),
+    }
+}
+
+/// Appends the rows of a piece that pass all tests at one of these anchors; `first` is the row that columns start at.
+fn narrow_all<'s>(
+    columns: &[Column<'_>],
+    anchors: impl Iterator<Item = &'s Vec<Vec<Seen>>>,
+    piece: Range<usize>,
+    first: u32,
+    scratch: &mut Scratch,
+    held: &mut Vec<u32>,
+) {
+    scratch.any.clear();
+    scratch.any.resize(piece.len(), 0);
+    for anchor in anchors {
+        let tests = || columns.iter().zip(anchor);
+        if tests().any(|(column, seen)| column.excludes(piece.clone(), seen)) {
+            continue;
+        }
+        scratch.all.clear();
+        scratch.all.resize(piece.len(), 1);
+        for (column, seen) in tests() {
+            column.narrow(piece.clone(), seen, &mut scratch.all);
+        }
+        scratch.any.iter_mut().zip(&scratch.all).for_each(|(any, all)| *any |= all);
+    }
+    let rows = first + piece.start as u32..;
+    held.extend(rows.zip(&scratch.any).filter(|(_, held)| **held == 1).map(|(row, _)| row));
 }
 
 /// Buffers of [`FlatView::refine`]: one mark per row.
@@ -194,7 +248,7 @@ struct Column<'a> {
     op: CompareOp,
     values: &'a [Value],
     /// For columns of numbers.
-    zones: Option<&'a [Zone]>,
+    zones: Option<Zones<'a>>,
 }
 
 impl<'a> Column<'a> {
@@ -205,23 +259,12 @@ impl<'a> Column<'a> {
         Column { op: test.op, values, zones }
     }
 
-    /// Whether no row of a block can pass, which is seen without looking at each.
+    /// Whether no row can pass because all have the same constant: rows of a run usually share that of their access
+    /// predicate, and most anchors fail on it.
     fn excludes(&self, rows: Range<usize>, seen: &[Seen]) -> bool {
-        if let Some(zones) = self.zones {
-            let [low, high] = zones[rows.start / ZONE_ROWS];
-            return !seen.iter().any(|seen| {
-                let value = seen.number;
-                match self.op {
-                    CompareOp::Equal => low <= value && value <= high,
-                    CompareOp::NotEqual => !(low == value && value == high),
-                    CompareOp::Less => value < high,
-                    CompareOp::LessEqual => value <= high,
-                    CompareOp::Greater => value > low,
-                    CompareOp::GreaterEqual => value >= low,
-                }
-            });
+        if self.zones.is_some() {
+            return false;
         }
-        // Rows of a run usually share the constant of their access predicate: most anchors fail on it at once.
         let column = &self.values[rows];
         let first = column[0];
         self.op == CompareOp::Equal

@@ -24,6 +24,13 @@ fn slice<'a>(bytes: &'a [u8], offsets: &[u32], number: u32) -> &'a [u8] {
 }
 
 impl StringPool {
+    /// Makes room for that many more strings.
+    pub fn reserve(&mut self, count: usize) {
+        self.offsets.reserve(count);
+        let (bytes, offsets) = (&self.bytes, &self.offsets);
+        self.table.reserve(count, |number| xxh3_64(slice(bytes, offsets, *number)));
+    }
+
     /// Number of strings.
     pub fn len(&self) -> usize {
         self.offsets.len() - 1

@@ -434,8 +434,7 @@ impl<'a> Query<'a> {
         ids.dedup();
         into.clear();
         into.extend(ids.iter().map(|id| {
-            self.cells[*id as usize]
-                .map_references(|reference| ids.partition_point(|known| *known < reference) as u32)
+            self.cells[*id as usize].map_references(|reference| ids.partition_point(|known| *known < reference) as u32)
         }));
         // Children come before their parents.
         into.len() as ExprId - 1

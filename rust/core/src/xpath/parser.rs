@@ -34,7 +34,7 @@ impl Default for QueryLimits {
 }
 
 /// What an expression's names and sizes are judged by.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StaticContext<'a> {
     /// Prefix to namespace URI; the prefix `""` is the namespace of unprefixed element names.
     pub namespaces: &'a [(&'a str, &'a str)],
