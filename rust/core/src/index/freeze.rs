@@ -16,6 +16,7 @@ use super::segment::{ANY_STREAM, NO_ACCESS, NO_ZONES, Segment, SignatureRecord, 
 use super::zones::{self, MIN_ZONED_ROWS, ZONE_ROWS};
 use crate::paths::{Edge, TrieBuilder, TrieNode};
 use crate::predicates::{MAX_GUARDS, ProbeKind, RangeList, Run, hash_slots, probe_key};
+use crate::xpath::ast::{Cell, NONE};
 use smallvec::SmallVec;
 
 /// How the rows of one signature are reached, with the paths as trie nodes.
@@ -72,7 +73,8 @@ impl SegmentBuilder {
             *node = numbers[*node as usize];
         }
         let equal_numbers = self.equality_numbers(&by_signature, &plans);
-        let tables = self.tables(&plans, &by_signature, &equal_numbers);
+        let mut tables = self.tables(&plans, &by_signature, &equal_numbers);
+        let cells = self.cells_in_order(&mut tables.records);
         let strings = std::mem::take(&mut self.strings);
 
         let mut writer = ImageWriter::default();
@@ -101,7 +103,7 @@ impl SegmentBuilder {
         writer.add(Section::Zones, tables.zones);
         writer.add(Section::Symbols, write_symbols(&self.symbols));
         writer.add(Section::Streams, write_texts(self.streams.iter().map(|name| &**name)));
-        writer.add(Section::Cells, self.cells);
+        writer.add(Section::Cells, cells);
         Segment::new(writer.finish())
     }
 
@@ -165,6 +167,38 @@ impl SegmentBuilder {
             plain: 0,
         });
         tables
+    }
+
+    /// The cells in the order in which signatures use them first, children before their parents; roots follow.
+    fn cells_in_order(&self, records: &mut [SignatureRecord]) -> Vec<Cell> {
+        let mut cells: Vec<Cell> = Vec::with_capacity(self.cells.len());
+        let mut numbers = vec![NONE; self.cells.len()];
+        let mut open = Vec::new();
+        let Some((_, signatures)) = records.split_last_mut() else { return cells };
+        for signature in signatures {
+            open.push(signature.root);
+            while let Some(id) = open.last().copied() {
+                let before = open.len();
+                let cell = self.cells[id as usize];
+                if numbers[id as usize] == NONE {
+                    cell.map_references(|reference| {
+                        if numbers[reference as usize] == NONE {
+                            open.push(reference);
+                        }
+                        reference
+                    });
+                }
+                if open.len() == before {
+                    open.pop();
+                    if numbers[id as usize] == NONE {
+                        numbers[id as usize] = cells.len() as u32;
+                        cells.push(cell.map_references(|reference| numbers[reference as usize]));
+                    }
+                }
+            }
+            signature.root = numbers[signature.root as usize];
+        }
+        cells
     }
 
     fn placed(&self, row: u32, plan: &Plan, numbers: &[f64]) -> Placed {
