@@ -14,12 +14,15 @@ mod error;
 mod freeze;
 pub mod image;
 mod map;
+mod merging;
 mod population;
 mod rows;
 mod segment;
+mod snapshot;
 
 pub use builder::SegmentBuilder;
 pub use columns::Value;
 pub use error::{CapacityError, IndexFormatError};
-pub use population::{Generation, Population, Snapshot, SnapshotSegment};
+pub use population::Population;
 pub use segment::{ANY_STREAM, Filter, Segment, Signature, View};
+pub use snapshot::{Generation, Removed, Snapshot, SnapshotSegment};
