@@ -1,6 +1,8 @@
 //! Populations under change: merges in the background and on request lose nothing and bring nothing back.
 
 use sardonyx_core::index::bulk::{Registration, build};
+use sardonyx_core::index::groups::largest_groups;
+use sardonyx_core::index::memory::Memory;
 use sardonyx_core::index::{Population, SegmentBuilder};
 use sardonyx_core::xpath::parser::StaticContext;
 use std::collections::BTreeMap;
@@ -49,7 +51,7 @@ fn large_segments_are_merged_in_the_background() {
     let population = Population::default();
     for number in 0..40 {
         population.register(builder(&numbered(number * 1500..(number + 1) * 1500, number))).expect("fits");
-        assert!(population.snapshot().segments.len() <= 24);
+        assert!(population.snapshot().segments.len() <= 12);
     }
     eventually("few segments", || population.snapshot().segments.len() <= 8);
     assert_eq!(population.snapshot().generation, 40);
@@ -126,4 +128,49 @@ fn changes_while_merging_are_kept() {
         assert!(compacting.join().expect("no panic") > 1);
     });
     assert_eq!(content(&population), expected);
+}
+
+#[test]
+fn groups_are_signatures_by_size() {
+    let population = Population::default();
+    let mut subscriptions = numbered(0..20, 7);
+    subscriptions.extend((20..30).map(|number| (format!("s{number}"), format!("/stock[symbol = 'S{number}']"))));
+    subscriptions.push(("all".to_owned(), "not(/stock)".to_owned()));
+    population.register(builder(&subscriptions)).expect("fits");
+    let groups = largest_groups(&population.snapshot(), 10);
+    let sizes: Vec<(u32, u32, u32)> =
+        groups.iter().map(|group| (group.rows, group.subscriptions, group.constants)).collect();
+    assert_eq!(sizes[0], (10, 10, 1));
+    assert_eq!(
+        {
+            let mut rest = sizes[1..].to_vec();
+            rest.sort_unstable();
+            rest
+        },
+        [(1, 1, 0), (1, 20, 1)]
+    );
+    assert!(groups[0].query.contains("symbol") && groups[0].access[0].contains("/stock/symbol = "), "{groups:?}");
+    assert!(groups.iter().any(|group| group.access.is_empty()));
+    assert_eq!(largest_groups(&population.snapshot(), 1).len(), 1);
+}
+
+#[test]
+fn every_byte_is_accounted_for() {
+    let population = Population::default();
+    assert_eq!(Memory::of(&population.snapshot()).images(), 0);
+    population.register(builder(&numbered(0..2000, 1))).expect("fits");
+    population.unregister(["s1"]);
+    let snapshot = population.snapshot();
+    let memory = Memory::of(&snapshot);
+    let bytes: usize = snapshot.segments.iter().map(|part| part.segment.image().byte_count()).sum();
+    assert_eq!(memory.sections.iter().map(|(_, bytes)| bytes).sum::<usize>() + memory.layout, bytes);
+    assert_eq!((memory.images(), memory.heap, memory.mapped), (bytes, bytes, 0));
+    assert!(memory.tombstones >= 4096);
+    assert!(memory.sections.iter().any(|(name, bytes)| name == "trie_edges" && *bytes > 0));
+    let file = std::env::temp_dir().join(format!("sardonyx-memory-{}.sdx", std::process::id()));
+    population.save(&file).expect("saved");
+    let opened = Memory::of(&Population::open(&file, true).expect("sound").snapshot());
+    assert_eq!((opened.heap, opened.tombstones), (0, 0));
+    assert_eq!(opened.mapped as u64, std::fs::metadata(&file).expect("there").len());
+    std::fs::remove_file(&file).expect("removed");
 }

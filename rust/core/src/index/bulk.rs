@@ -1,7 +1,8 @@
-//! Registering in bulk: one thread parses while another collects.
+//! Registering in bulk: one thread parses while another collects. The additional one leaves its processor to matching.
 
 use super::builder::SegmentBuilder;
 use super::error::CapacityError;
+use super::priority::work_in_background;
 use crate::xpath::ast::{Cell, Constant, ExprId};
 use crate::xpath::error::XPathError;
 use crate::xpath::parser::{Parser, StaticContext};
@@ -61,6 +62,7 @@ pub fn build<'a>(registrations: impl Iterator<Item = Registration<'a>> + Send) -
         let parsed = std::thread::scope(|scope| {
             let (sender, receiver) = sync_channel(WAITING);
             let parsing = scope.spawn(move || {
+                work_in_background();
                 loop {
                     let before = source.refused.len();
                     let chunk = source.chunk();

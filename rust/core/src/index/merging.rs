@@ -9,7 +9,7 @@ use super::snapshot::SnapshotSegment;
 /// With more segments than this, the newest are merged whatever their sizes: a match walks each of them.
 pub(super) const MAX_SEGMENTS: usize = 8;
 /// With this many, registering waits for a merge: the last resort against registering faster than can be merged.
-pub(super) const MAX_WAITING_SEGMENTS: usize = 24;
+pub(super) const MAX_WAITING_SEGMENTS: usize = 12;
 /// Subscriptions that whoever registers merges at once; about a millisecond.
 const MAX_AT_ONCE: usize = 1024;
 

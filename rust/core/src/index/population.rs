@@ -11,6 +11,7 @@
 use super::builder::SegmentBuilder;
 use super::error::{CapacityError, IndexFormatError};
 use super::merging::{MAX_WAITING_SEGMENTS, aside, at_once};
+use super::priority::work_in_background;
 use super::segment::Segment;
 use super::snapshot::{Generation, Snapshot, SnapshotSegment, merge};
 use foldhash::fast::FixedState;
@@ -245,6 +246,7 @@ impl Shared {
 
 /// Merges until nothing is due, or the population is gone.
 fn merge_all_due(shared: &Weak<Shared>) {
+    work_in_background();
     while let Some(shared) = shared.upgrade() {
         let _panic = PanicGuard(&shared);
         let mut writer = shared.write();
