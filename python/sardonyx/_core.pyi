@@ -145,8 +145,7 @@ class Index:
         `candidate_rows`, `decided_rows`, `columnar_rows`, `verified_rows`.
         """
     def groups(self, limit: int) -> list[Group]:
-        """The `limit` signatures with the most rows, largest first; one that several segments have comes once for each.
-        """
+        """The `limit` signatures with the most rows, largest first; one of several segments comes once for each."""
 
 def check(
     query: str,
