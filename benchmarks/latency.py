@@ -39,26 +39,26 @@ def _match_for(broker: Broker, documents: list[bytes], seconds: float) -> list[f
     return times
 
 
+def _quote_query(number: int) -> str:
+    return f'/stock[symbol="S{number % 5000}" and price>={number % 977} and volume<={number * 7 % 100_003}]'
+
+
 def _batches(rows: int) -> list[pa.Table]:
-    """Subscriptions to documents of another kind: matching has no more to answer for them, only to get past them."""
+    """Subscriptions to quotes, in tables."""
     made = []
     for start in range(0, _CYCLE, rows):
         numbers = range(start, start + rows)
-        queries = [
-            f'/stock[symbol="S{number % 5000}" and price>={number % 977} and volume<={number * 7 % 100_003}]'
-            for number in numbers
-        ]
-        made.append(pa.table({"id": [f"stock-{number}" for number in numbers], "query": queries}))
+        columns = {"id": [f"new-{number}" for number in numbers], "query": list(map(_quote_query, numbers))}
+        made.append(pa.table(columns))
     return made
 
 
 def _one_by_one(broker: Broker) -> Iterator[Callable[[], int]]:
     number = 0
     while True:
-        query = f'/stock[symbol="S{number % 5000}" and price>={number % 977} and volume<={number * 7 % 100_003}]'
 
-        def register(name: str = f"stock-{number % _CYCLE}", query: str = query) -> int:
-            broker.register(name, query)
+        def register(number: int = number) -> int:
+            broker.register(f"new-{number % _CYCLE}", _quote_query(number))
             return 1
 
         yield register
@@ -97,21 +97,17 @@ def _beside(
     return times, registrations, registered / (time.perf_counter() - began)
 
 
-def run(full: bool) -> Iterator[Figure]:
-    """Matching alone, and while another thread registers at full speed: one by one, and batches of three sizes."""
-    seconds = 30.0 if full else 6.0
-    documents = nitf_documents()
-    population = table(two_predicate_queries(100_000, documents))
-    for name, rows in (("one by one", 1), ("batches of 1,000", 1_000), ("10,000", 10_000), ("100,000", 100_000)):
+def _measure(workload: str, population: pa.Table, documents: list[bytes], seconds: float) -> Iterator[Figure]:
+    for name, rows in (("one by one", 1), ("1,000 at once", 1_000), ("10,000 at once", 10_000), ("100,000", 100_000)):
         broker = Broker()
         broker.register_many(population)
         steps = _one_by_one(broker) if rows == 1 else _in_batches(broker, _batches(rows))
-        _match_for(broker, documents, 0.0)
+        _match_for(broker, documents, seconds / 4)
         idle_half, idle = _quantiles_ms(_match_for(broker, documents, seconds))
         times, registrations, rate = _beside(broker, documents, seconds, steps)
         busy_half, busy = _quantiles_ms(times)
         register_half, register = _quantiles_ms(registrations)
-        title = f"latency, registering {name}"
+        title = f"latency, {workload}, registering {name}"
         details = {
             "matches": len(times),
             "match_max_ms": max(times) * 1000,
@@ -127,3 +123,16 @@ def run(full: bool) -> Iterator[Figure]:
         yield Figure(title, "registering meanwhile", rate, "subscriptions/s")
         yield Figure(title, "register, median", register_half, "ms")
         yield Figure(title, "register, 99th percentile", register, "ms")
+
+
+def run(full: bool) -> Iterator[Figure]:
+    """Articles (milliseconds a match) and quotes (microseconds), alone and while another thread registers."""
+    seconds = 30.0 if full else 4.0
+    articles = nitf_documents()
+    yield from _measure("articles", table(two_predicate_queries(100_000, articles)), articles, seconds)
+    quotes = [
+        f"<stock><symbol>S{n * 7 % 5000}</symbol><price>{n * 3 % 977}</price><volume>{n * 90}</volume></stock>".encode()
+        for n in range(500)
+    ]
+    population = table([_quote_query(number) for number in range(100_000)])
+    yield from _measure("quotes", population, quotes, seconds)
