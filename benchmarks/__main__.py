@@ -12,7 +12,7 @@ from rich.table import Table
 
 from benchmarks.measure import Figure, machine, write
 
-BENCHMARKS = ("matching", "spark_throughput")
+BENCHMARKS = ("matching", "latency", "spark_throughput")
 
 
 @click.command()

@@ -31,6 +31,20 @@ class MatchedNode(TypedDict):
     line: int
     value: str
 
+@type_check_only
+class Group(TypedDict):
+    """A signature: subscriptions that differ in constants only.
+
+    `rows` (distinct lists of constants), `subscriptions` (removed ones included), `constants` of a row; `query` and
+    `access` (the access predicates; empty if every document is checked) show the constants of the first row.
+    """
+
+    rows: int
+    subscriptions: int
+    constants: int
+    query: str
+    access: list[str]
+
 @final
 class Document:
     """A parsed document, read-only."""
@@ -81,7 +95,10 @@ class Index:
     def ids(self) -> Any:
         """Arrow array (capsule interface) of the live subscription ids."""
     def compact(self) -> None:
-        """Merge segments and drop tombstones; matching goes on meanwhile."""
+        """Merge all segments and drop tombstones; matching, registering and unregistering go on meanwhile.
+
+        It is not needed: what is due is merged in the background. The population and its generation stay the same.
+        """
     def match(self, payload: bytes | str, stream: str | None = None, matcher: Matcher = "inverted") -> list[str]:
         """Ids of the satisfied subscriptions, sorted."""
     def match_nodes(
@@ -119,9 +136,16 @@ class Index:
     ) -> Index:
         """Open a saved index by memory map; raises `IndexFormatError` if it is foreign, truncated or damaged."""
     def stats(self) -> dict[str, int]:
-        """Counters and sizes: `subscriptions`, `rows`, `signatures`, `segments`, `tombstones`, `generation`,
-        `index_bytes`, `cache_bytes`, `path_states`, `path_cache_clears`, `documents`, ...
+        """Counters and sizes, summed over segments; docs/index-at-scale.md describes each.
+
+        What is held: `generation`, `subscriptions`, `rows`, `signatures`, `paths`, `postings`, `always_candidates`,
+        `segments`, `tombstones`. Bytes: `index_bytes` = `mapped_bytes` (files) + `heap_bytes`, which is also the sum of
+        the `part_..._bytes`, one for each section of the images and `part_layout_bytes` for headers and padding;
+        `tombstone_bytes`, `cache_bytes`. Matching so far: `documents`, `path_states`, `path_cache_clears`,
+        `candidate_rows`, `decided_rows`, `columnar_rows`, `verified_rows`.
         """
+    def groups(self, limit: int) -> list[Group]:
+        """The `limit` signatures with the most rows, largest first; one of several segments comes once for each."""
 
 def check(
     query: str,

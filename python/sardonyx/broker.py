@@ -37,7 +37,7 @@ class Broker:
     """A population of subscriptions that says which of them a document satisfies.
 
     All methods may be called from several threads; matching sees one generation of the population and never waits for
-    registration.
+    registration or compaction.
 
     >>> broker = Broker()
     >>> broker.register("big-orders", "/order[@total > 100]")
@@ -213,7 +213,20 @@ class Broker:
         return self._index.unregister(names)
 
     def compact(self) -> None:
-        """Merge what registrations and removals left in pieces; matching goes on meanwhile."""
+        """Merge all that registrations and removals left in pieces, and wait for it.
+
+        Matching, registering and unregistering go on meanwhile in other threads; the population and its generation stay
+        the same. Small pieces are merged in the background as they come, so this is only for the smallest index.
+
+        >>> broker = Broker()
+        >>> broker.register("1", "/a")
+        >>> broker.register("2", "/b")
+        >>> broker.unregister("1")
+        []
+        >>> broker.compact()
+        >>> broker.stats()["segments"], broker.stats()["tombstones"]
+        (1, 0)
+        """
         self._index.compact()
 
     @overload
@@ -328,5 +341,17 @@ class Broker:
         return self._index.save(os.fspath(path))
 
     def stats(self) -> dict[str, int]:
-        """Counters and sizes of the index: `subscriptions`, `rows`, `signatures`, `segments`, `index_bytes`, ..."""
+        """Counters and sizes of the index; docs/index-at-scale.md describes each.
+
+        Names that end in `_bytes` are bytes: `index_bytes` in all, of it `mapped_bytes` in files and `heap_bytes` in
+        memory of this process, and each part's `part_..._bytes`; `tombstone_bytes` and `cache_bytes` besides. Others
+        count: `subscriptions`, `rows`, `signatures`, `segments`, `tombstones`, ...
+
+        >>> broker = Broker()
+        >>> broker.register("1", "/a[@b = 'c']")
+        >>> stats = broker.stats()
+        >>> parts = sum(size for name, size in stats.items() if name.startswith("part_"))
+        >>> parts == stats["index_bytes"] == stats["heap_bytes"] + stats["mapped_bytes"]
+        True
+        """
         return self._index.stats()

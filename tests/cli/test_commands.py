@@ -1,6 +1,7 @@
 """The commands, in process: what they print and the code they leave with."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -191,9 +192,33 @@ class TestIndex:
         assert summary["bytes"] == Path("q.sdx").stat().st_size
         facts = json.loads(sardonyx("index", "info", "q.sdx", "--json").stdout)
         assert facts["subscriptions"] == 3
-        assert "subscriptions" in sardonyx("index", "info", "q.sdx").stdout
+        assert {group["query"] for group in facts["groups"]} == {"/a", "//b", "/never"}
+        assert sum(facts[name] for name in facts if name.startswith("part_")) == facts["index_bytes"] == facts["bytes"]
+        shown = sardonyx("index", "info", "q.sdx").stdout
+        for heading in ("subscriptions", "bytes per subscription", "Largest groups", "reached by"):
+            assert heading in shown
         found = sardonyx("match", "-s", "q.sdx", "--json", "a.xml")
         assert [line["subscription"] for line in lines(found)] == ["1", "2"]
+
+    @pytest.mark.parametrize(("name", "start"), [("q.png", b"\x89PNG"), ("q.svg", b"<?xml")])
+    def test_info_draws(self, name: str, start: bytes) -> None:
+        pytest.importorskip("matplotlib")
+        sardonyx("index", "build", "-s", "q.txt", "-o", "q.sdx")
+        assert sardonyx("index", "info", "q.sdx", "--plot", name).exit_code == codes.FOUND
+        assert Path(name).read_bytes().startswith(start)
+
+    def test_info_draws_no_other_formats(self) -> None:
+        sardonyx("index", "build", "-s", "q.txt", "-o", "q.sdx")
+        result = sardonyx("index", "info", "q.sdx", "--plot", "q.gif")
+        assert result.exit_code == codes.FAILED
+        assert "must end in .png or .svg" in result.stderr
+
+    def test_drawing_says_which_extra_is_missing(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(sys.modules, "matplotlib", None)
+        sardonyx("index", "build", "-s", "q.txt", "-o", "q.sdx")
+        result = sardonyx("index", "info", "q.sdx", "--plot", "q.png")
+        assert result.exit_code == codes.FAILED
+        assert "pip install 'sardonyx[plots]'" in result.stderr
 
     def test_refused_subscriptions_are_left_out(self) -> None:
         built = sardonyx("index", "build", "-s", "bad.jsonl", "-o", "b.sdx")

@@ -116,3 +116,10 @@ def test_readme_s_python_example_prints_what_it_says(heading: str, repository: P
 
 def test_the_changelog_names_this_version(repository: Path) -> None:
     assert f"## {sardonyx.__version__}" in (repository / "CHANGELOG.md").read_text()
+
+
+def test_every_statistic_is_described(repository: Path) -> None:
+    broker = sardonyx.Broker()
+    broker.register("1", "/a")
+    described = set(re.findall(r"`(\w+)`", (repository / "docs" / "index-at-scale.md").read_text()))
+    assert set(broker.stats()) - described == set()

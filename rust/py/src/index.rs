@@ -15,6 +15,8 @@ use pyo3::types::{PyDict, PyList, PyMapping};
 use pyo3_arrow::PyRecordBatch;
 use pyo3_arrow::input::{AnyArray, AnyRecordBatch};
 use sardonyx_core::index::bulk::{Registration, build};
+use sardonyx_core::index::groups::largest_groups;
+use sardonyx_core::index::memory::Memory;
 use sardonyx_core::index::{Filter, Population, Snapshot};
 use sardonyx_core::matcher::{
     DocumentInput, DocumentOutcome, Inverted, Matcher, Matches, Settings, match_documents, naive,
@@ -382,14 +384,12 @@ impl Index {
         dict.set_item("postings", sum(&|part| part.segment.predicates().posting_count()))?;
         dict.set_item("always_candidates", sum(&|part| part.segment.always_row_count() as usize))?;
         dict.set_item("segments", snapshot.segments.len())?;
+        let memory = Memory::of(&snapshot);
         dict.set_item("tombstones", sum(&|part| part.removed.count() as usize))?;
-        dict.set_item("index_bytes", sum(&|part| part.segment.image().byte_count()))?;
-        dict.set_item(
-            "mapped_bytes",
-            sum(&|part| {
-                if part.segment.image().is_mapped() { part.segment.image().byte_count() } else { 0 }
-            }),
-        )?;
+        dict.set_item("index_bytes", memory.images())?;
+        dict.set_item("mapped_bytes", memory.mapped)?;
+        dict.set_item("heap_bytes", memory.heap)?;
+        dict.set_item("tombstone_bytes", memory.tombstones)?;
         dict.set_item("cache_bytes", caches.cache_bytes)?;
         dict.set_item("path_states", caches.path_states)?;
         dict.set_item("path_cache_clears", caches.path_cache_clears)?;
@@ -398,13 +398,28 @@ impl Index {
         dict.set_item("columnar_rows", caches.rows.columnar)?;
         dict.set_item("verified_rows", caches.rows.verified)?;
         dict.set_item("documents", self.documents.load(Ordering::Relaxed))?;
-        for (name, _) in snapshot.segments.first().map(|part| part.segment.image().sizes()).unwrap_or_default() {
-            let bytes = sum(&|part| {
-                part.segment.image().sizes().iter().filter(|(known, _)| *known == name).map(|(_, bytes)| bytes).sum()
-            });
-            dict.set_item(format!("bytes_{name}"), bytes)?;
+        dict.set_item("part_layout_bytes", memory.layout)?;
+        for (name, bytes) in memory.sections {
+            dict.set_item(format!("part_{name}_bytes"), bytes)?;
         }
         Ok(dict)
+    }
+
+    fn groups<'py>(&self, py: Python<'py>, limit: usize) -> PyResult<Bound<'py, PyList>> {
+        let groups = work(py, || Ok(largest_groups(&self.population.snapshot(), limit)))?;
+        let rows = groups
+            .into_iter()
+            .map(|group| {
+                let dict = PyDict::new(py);
+                dict.set_item("rows", group.rows)?;
+                dict.set_item("subscriptions", group.subscriptions)?;
+                dict.set_item("constants", group.constants)?;
+                dict.set_item("query", group.query)?;
+                dict.set_item("access", group.access)?;
+                Ok(dict)
+            })
+            .collect::<PyResult<Vec<_>>>()?;
+        PyList::new(py, rows)
     }
 }
 

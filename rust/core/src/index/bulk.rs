@@ -1,7 +1,8 @@
-//! Registering in bulk: one thread parses while another collects.
+//! Registering in bulk: one thread parses while another collects. The additional one leaves its processor to matching.
 
 use super::builder::{Form, SegmentBuilder};
 use super::error::CapacityError;
+use super::priority::work_in_background;
 use super::templates::{TemplateId, Templates};
 use crate::xpath::ast::{Cell, Constant, ConstantRef, ExprId, Query};
 use crate::xpath::error::XPathError;
@@ -77,6 +78,7 @@ pub fn build<'a>(registrations: impl Iterator<Item = Registration<'a>> + Send) -
         let parsed = std::thread::scope(|scope| {
             let (sender, receiver) = sync_channel(WAITING);
             let parsing = scope.spawn(move || {
+                work_in_background();
                 loop {
                     let before = source.refused.len();
                     let chunk = source.chunk();

@@ -1,141 +1,58 @@
-//! A population: segments, the subscriptions removed from them, and generations.
+//! A population: what changes it, and generations.
 //!
 //! A change never touches what a match may be looking at. It makes a new [`Snapshot`] aside — a new small segment for
 //! registrations, a new set of removals otherwise — and swaps it in; a match keeps the snapshot it began with. Small
-//! segments are merged as they pile up (by size, as in a log-structured merge tree), so that there are few of them.
+//! segments are merged as they pile up ([`merging`](super::merging)), on a thread of their own if that takes long.
+//!
+//! A merge works on the snapshot that it began with, while changes go on; then it replaces the segments it merged in the
+//! snapshot of that moment and repeats the removals that happened meanwhile. What a population holds is the same before
+//! and after, and so is its generation. One merge runs at a time.
 
 use super::builder::SegmentBuilder;
 use super::error::{CapacityError, IndexFormatError};
+use super::merging::{MAX_WAITING_SEGMENTS, aside, at_once};
+use super::priority::work_in_background;
 use super::segment::Segment;
+use super::snapshot::{Generation, Snapshot, SnapshotSegment, merge};
 use foldhash::fast::FixedState;
 use hashbrown::HashSet;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
-
-/// Number of a population's state; every change counts one up.
-pub type Generation = u64;
-
-const BLOCK_BITS: usize = 1 << 15;
-const MAX_SEGMENTS: usize = 8;
-
-/// A set of subscription numbers, in blocks that are shared between generations until one changes.
-#[derive(Clone, Debug, Default)]
-pub struct Removed {
-    blocks: Vec<Option<Arc<[u64; BLOCK_BITS / 64]>>>,
-    count: u32,
-}
-
-impl Removed {
-    /// Number of members.
-    #[inline]
-    pub fn count(&self) -> u32 {
-        self.count
-    }
-
-    /// Whether a subscription is in it.
-    #[inline]
-    pub fn contains(&self, subscription: u32) -> bool {
-        let at = subscription as usize;
-        match self.blocks.get(at / BLOCK_BITS) {
-            Some(Some(block)) => block[at % BLOCK_BITS / 64] >> (at % 64) & 1 == 1,
-            _ => false,
-        }
-    }
-
-    fn insert(&mut self, subscription: u32) {
-        let at = subscription as usize;
-        if self.blocks.len() <= at / BLOCK_BITS {
-            self.blocks.resize(at / BLOCK_BITS + 1, None);
-        }
-        let block = self.blocks[at / BLOCK_BITS].get_or_insert_with(|| Arc::new([0; BLOCK_BITS / 64]));
-        let word = &mut Arc::make_mut(block)[at % BLOCK_BITS / 64];
-        self.count += u32::from(*word >> (at % 64) & 1 == 0);
-        *word |= 1 << (at % 64);
-    }
-}
-
-/// A segment and what was removed from it.
-#[derive(Clone, Debug)]
-pub struct SnapshotSegment {
-    /// The segment.
-    pub segment: Arc<Segment>,
-    /// Subscriptions of it that are gone.
-    pub removed: Removed,
-}
-
-impl SnapshotSegment {
-    fn new(segment: Segment) -> Self {
-        SnapshotSegment { segment: Arc::new(segment), removed: Removed::default() }
-    }
-
-    /// Number of live subscriptions.
-    pub fn live_count(&self) -> u32 {
-        self.segment.subscription_count() - self.removed.count()
-    }
-
-    /// The number of a live subscription.
-    pub fn find(&self, id: &str) -> Option<u32> {
-        self.segment.ids().find(id).filter(|subscription| !self.removed.contains(*subscription))
-    }
-
-    /// Numbers of the live subscriptions.
-    pub fn live(&self) -> impl Iterator<Item = u32> + '_ {
-        (0..self.segment.subscription_count()).filter(|subscription| !self.removed.contains(*subscription))
-    }
-}
-
-/// The state of a population at one generation; never changes.
-#[derive(Clone, Debug, Default)]
-pub struct Snapshot {
-    /// Which state this is.
-    pub generation: Generation,
-    /// Segments, oldest first.
-    pub segments: Vec<SnapshotSegment>,
-}
-
-impl Snapshot {
-    /// Number of live subscriptions.
-    pub fn len(&self) -> usize {
-        self.segments.iter().map(|part| part.live_count() as usize).sum()
-    }
-
-    /// Whether no subscription is live.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// Where a subscription is: number of the segment, and its number there.
-    pub fn find(&self, id: &str) -> Option<(usize, u32)> {
-        // Newest first: recent registrations are asked for most.
-        self.segments.iter().enumerate().rev().find_map(|(number, part)| Some((number, part.find(id)?)))
-    }
-
-    /// One segment with all live subscriptions.
-    fn merged(&self) -> Result<Segment, CapacityError> {
-        merge(&self.segments)
-    }
-}
-
-fn merge(parts: &[SnapshotSegment]) -> Result<Segment, CapacityError> {
-    let mut builder = SegmentBuilder::default();
-    for part in parts {
-        builder.insert_segment(&part.segment, |subscription| !part.removed.contains(subscription))?;
-    }
-    Ok(builder.freeze())
-}
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, Weak};
+use std::time::Duration;
 
 /// A population that changes.
 #[derive(Debug, Default)]
 pub struct Population {
+    shared: Arc<Shared>,
+}
+
+/// What the threads that change a population share.
+#[derive(Debug, Default)]
+struct Shared {
     current: RwLock<Arc<Snapshot>>,
-    writer: Mutex<()>,
+    writer: Mutex<Writer>,
+    /// Told whenever a merge or the merging thread ends.
+    merged: Condvar,
+}
+
+/// What is known to whoever changes a population.
+#[derive(Debug, Default)]
+struct Writer {
+    /// Numbers of the segments that are being merged; nobody else may merge them.
+    merging: Vec<u64>,
+    /// Whether there is a thread that merges what is due.
+    running: bool,
+    /// How many wait for compacting everything, which goes before what is due.
+    compacting: usize,
+    /// Why that thread gave up.
+    failure: Option<CapacityError>,
 }
 
 impl Population {
     /// A population that consists of one segment.
     pub fn of(segment: Segment) -> Population {
         let snapshot = Snapshot { generation: 1, segments: vec![SnapshotSegment::new(segment)] };
-        Population { current: RwLock::new(Arc::new(snapshot)), writer: Mutex::default() }
+        Population { shared: Arc::new(Shared { current: RwLock::new(Arc::new(snapshot)), ..Shared::default() }) }
     }
 
     /// Opens a saved population, see [`Segment::open`].
@@ -148,52 +65,51 @@ impl Population {
 
     /// The current state.
     pub fn snapshot(&self) -> Arc<Snapshot> {
-        // A poisoned lock still holds a whole snapshot: it is only ever replaced in one assignment.
-        self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.shared.snapshot()
     }
 
-    fn write(&self) -> MutexGuard<'_, ()> {
-        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn publish(&self, mut snapshot: Snapshot) -> Generation {
-        snapshot.generation += 1;
-        let generation = snapshot.generation;
-        *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(snapshot);
-        generation
-    }
-
-    /// Adds the subscriptions of a builder as one generation; ids already there are replaced.
+    /// Adds the subscriptions of a builder as one generation; ids already there are replaced. Waits for a merge only if
+    /// [`MAX_WAITING_SEGMENTS`] have piled up.
     ///
     /// # Errors
-    /// If merging would outgrow what one segment can number; nothing is changed then.
+    /// If a merge, this one's or one before, outgrew what one segment can number; nothing is changed then.
     pub fn register(&self, builder: SegmentBuilder) -> Result<Generation, CapacityError> {
         let added = builder.freeze();
-        let _writing = self.write();
+        let mut writer = self.shared.write();
+        while writer.running && self.snapshot().segments.len() >= MAX_WAITING_SEGMENTS {
+            writer = self.shared.wait(writer);
+        }
+        if let Some(failure) = &writer.failure {
+            return Err(failure.clone());
+        }
         let mut next = (*self.snapshot()).clone();
         if added.subscription_count() == 0 {
             return Ok(next.generation);
         }
         for part in &mut next.segments {
-            remove_all(part, (0..added.subscription_count()).map(|number| added.ids().get(number)));
+            (0..added.subscription_count()).for_each(|number| part.remove(added.ids().get(number)));
         }
         next.segments.retain(|part| part.live_count() > 0);
         next.segments.push(SnapshotSegment::new(added));
-        while let [.., older, newer] = &next.segments[..] {
-            let crowded = next.segments.len() > MAX_SEGMENTS;
-            if !crowded && older.live_count() > 2 * newer.live_count() {
-                break;
-            }
-            let merged = merge(&next.segments[next.segments.len() - 2..])?;
-            next.segments.truncate(next.segments.len() - 2);
+        // Segments that are being merged stand before those that came since.
+        let taken = |part: &SnapshotSegment| writer.merging.contains(&part.segment.number());
+        let free = next.segments.iter().rposition(taken).map_or(0, |at| at + 1);
+        let live: Vec<usize> = next.segments[free..].iter().map(|part| part.live_count() as usize).collect();
+        if let Some(from) = at_once(&live) {
+            let merged = merge(&next.segments[free + from..])?;
+            next.segments.truncate(free + from);
             next.segments.push(SnapshotSegment::new(merged));
         }
-        Ok(self.publish(next))
+        next.generation += 1;
+        let generation = next.generation;
+        self.shared.publish(next);
+        self.shared.start_merging(&mut writer);
+        Ok(generation)
     }
 
     /// Removes subscriptions as one generation; returns the ids that were not there.
     pub fn unregister<'a>(&self, ids: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
-        let _writing = self.write();
+        let mut writer = self.shared.write();
         let mut next = (*self.snapshot()).clone();
         let before = next.len();
         let mut missing: Vec<&str> = Vec::new();
@@ -211,24 +127,34 @@ impl Population {
         }
         if next.len() != before {
             next.segments.retain(|part| part.live_count() > 0);
-            self.publish(next);
+            next.generation += 1;
+            self.shared.publish(next);
+            writer.failure = None;
+            self.shared.start_merging(&mut writer);
         }
         missing
     }
 
-    /// Merges all segments into one without the removed subscriptions. Matching goes on meanwhile.
+    /// Merges all segments of this moment into one without the removed subscriptions. Matching, registering and
+    /// unregistering go on meanwhile.
     ///
     /// # Errors
     /// If the result would outgrow what one segment can number; nothing is changed then.
     pub fn compact(&self) -> Result<Generation, CapacityError> {
-        let _writing = self.write();
-        let mut next = (*self.snapshot()).clone();
-        if next.segments.len() <= 1 && next.segments.iter().all(|part| part.removed.count() == 0) {
-            return Ok(next.generation);
+        let mut writer = self.shared.write();
+        writer.compacting += 1;
+        while !writer.merging.is_empty() {
+            writer = self.shared.wait(writer);
         }
-        next.segments = vec![SnapshotSegment::new(next.merged()?)];
-        next.segments.retain(|part| part.live_count() > 0);
-        Ok(self.publish(next))
+        writer.compacting -= 1;
+        let segments = &self.snapshot().segments;
+        if segments.len() > 1 || segments.iter().any(|part| part.removed.count() > 0) {
+            self.shared.merge(writer, segments.clone())?;
+        } else {
+            drop(writer);
+            self.shared.merged.notify_all();
+        }
+        Ok(self.snapshot().generation)
     }
 
     /// Writes the current state to one file, atomically; returns the checksum of its content.
@@ -239,19 +165,131 @@ impl Population {
         let snapshot = self.snapshot();
         match &snapshot.segments[..] {
             [part] if part.removed.count() == 0 => part.segment.image().save(path),
-            _ => {
+            parts => {
                 let merged =
-                    snapshot.merged().map_err(|error| std::io::Error::new(std::io::ErrorKind::FileTooLarge, error))?;
+                    merge(parts).map_err(|error| std::io::Error::new(std::io::ErrorKind::FileTooLarge, error))?;
                 merged.image().save(path)
             }
         }
     }
 }
 
-fn remove_all<'a>(part: &mut SnapshotSegment, ids: impl Iterator<Item = &'a str>) {
-    for id in ids {
-        if let Some(subscription) = part.find(id) {
-            part.removed.insert(subscription);
+impl Shared {
+    fn snapshot(&self) -> Arc<Snapshot> {
+        // A poisoned lock still holds a whole snapshot: it is only ever replaced in one assignment.
+        self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn write(&self) -> MutexGuard<'_, Writer> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'a>(&self, writer: MutexGuard<'a, Writer>) -> MutexGuard<'a, Writer> {
+        self.merged.wait(writer).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn publish(&self, snapshot: Snapshot) {
+        let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
+        let former = std::mem::replace(&mut *current, Arc::new(snapshot));
+        // Freeing what only the former state held takes time, in which nobody should be locked out.
+        drop(current);
+        drop(former);
+    }
+
+    /// Merges segments of the current snapshot; the lock is given up while that takes.
+    fn merge(&self, mut writer: MutexGuard<'_, Writer>, parts: Vec<SnapshotSegment>) -> Result<(), CapacityError> {
+        writer.merging = parts.iter().map(|part| part.segment.number()).collect();
+        drop(writer);
+        let reserved = Reserved(self);
+        let mut merged = SnapshotSegment::new(merge(&parts)?);
+        let writer = self.write();
+        let mut next = (*self.snapshot()).clone();
+        let mut at = None;
+        for part in &parts {
+            let number = next.segments.iter().position(|now| now.segment.number() == part.segment.number());
+            // A segment that is no longer there has lost its last subscription.
+            let now = number.map(|number| next.segments.remove(number));
+            at = at.or(number);
+            let ids = part.segment.ids();
+            let gone = part.live().filter(|gone| now.as_ref().is_none_or(|now| now.removed.contains(*gone)));
+            gone.for_each(|gone| merged.remove(ids.get(gone)));
         }
+        if let Some(at) = at.filter(|_| merged.live_count() > 0) {
+            next.segments.insert(at, merged);
+        }
+        self.publish(next);
+        drop(writer);
+        drop(reserved);
+        free_unused(parts);
+        Ok(())
+    }
+
+    /// Starts a thread that merges what is due, if there is anything and nobody merges.
+    fn start_merging(self: &Arc<Self>, writer: &mut Writer) {
+        if writer.running || !writer.merging.is_empty() || aside(&self.snapshot().segments).is_none() {
+            return;
+        }
+        let shared = Arc::downgrade(self);
+        let thread = std::thread::Builder::new().name("sardonyx-merge".to_owned());
+        // Without a thread nothing is lost: the next change tries again.
+        writer.running = thread.spawn(move || merge_all_due(&shared)).is_ok();
+    }
+
+    /// Marks the end of the merging thread.
+    fn stop_merging(&self, mut writer: MutexGuard<'_, Writer>, failure: Option<CapacityError>) {
+        writer.running = false;
+        writer.failure = failure;
+        drop(writer);
+        self.merged.notify_all();
+    }
+}
+
+/// Merges until nothing is due, or the population is gone.
+fn merge_all_due(shared: &Weak<Shared>) {
+    work_in_background();
+    while let Some(shared) = shared.upgrade() {
+        let _panic = PanicGuard(&shared);
+        let mut writer = shared.write();
+        while !writer.merging.is_empty() || writer.compacting > 0 {
+            writer = shared.wait(writer);
+        }
+        let segments = &shared.snapshot().segments;
+        let Some(chosen) = aside(segments) else {
+            return shared.stop_merging(writer, None);
+        };
+        if let Err(failure) = shared.merge(writer, segments[chosen].to_vec()) {
+            return shared.stop_merging(shared.write(), Some(failure));
+        }
+    }
+}
+
+/// Ends the reservation of the segments that are being merged, however the merge ends.
+struct Reserved<'a>(&'a Shared);
+
+impl Drop for Reserved<'_> {
+    fn drop(&mut self) {
+        self.0.write().merging.clear();
+        self.0.merged.notify_all();
+    }
+}
+
+/// Lets others merge again, and nobody wait for ever, if the merging thread panics.
+struct PanicGuard<'a>(&'a Shared);
+
+impl Drop for PanicGuard<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.stop_merging(self.0.write(), None);
+        }
+    }
+}
+
+/// Lets go of segments after the matches that still read them, so that not one of those has to free the memory.
+fn free_unused(parts: Vec<SnapshotSegment>) {
+    for _ in 0..100 {
+        if parts.iter().all(|part| Arc::strong_count(&part.segment) == 1) {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(1));
     }
 }

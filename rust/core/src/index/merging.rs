@@ -1,0 +1,86 @@
+//! Which segments are merged, and when: few segments for matching, few repeated merges for registering.
+//!
+//! By size, as in a log-structured merge tree (O'Neil et al., Acta Informatica 33, 1996, section 2): a segment is merged
+//! with the newer ones when these have grown to half of it, so that a subscription is merged about as often as the
+//! population doubles. Merges too small to be felt are done by whoever registers, all others by a thread of their own.
+
+use super::snapshot::SnapshotSegment;
+
+/// With more segments than this, the newest are merged whatever their sizes: a match walks each of them.
+pub(super) const MAX_SEGMENTS: usize = 8;
+/// With this many, registering waits for a merge: the last resort against registering faster than can be merged.
+pub(super) const MAX_WAITING_SEGMENTS: usize = 12;
+/// Subscriptions that whoever registers merges at once; about a millisecond.
+const MAX_AT_ONCE: usize = 1024;
+
+/// What is to be merged now, by whoever registers: the last segments, from this one on.
+pub(super) fn at_once(live: &[usize]) -> Option<usize> {
+    due(live, MAX_AT_ONCE)
+}
+
+/// What is to be merged aside: numbers of neighbours in the list.
+pub(super) fn aside(parts: &[SnapshotSegment]) -> Option<std::ops::Range<usize>> {
+    let live: Vec<usize> = parts.iter().map(|part| part.live_count() as usize).collect();
+    if let Some(from) = due(&live, usize::MAX) {
+        return Some(from..live.len());
+    }
+    // A large segment that mostly consists of removed subscriptions is written again without them.
+    let wasteful = |part: &SnapshotSegment| {
+        part.removed.count() as usize > MAX_AT_ONCE && part.removed.count() > part.live_count()
+    };
+    parts.iter().position(wasteful).map(|at| at..at + 1)
+}
+
+fn due(live: &[usize], most: usize) -> Option<usize> {
+    let mut from = live.len().checked_sub(1)?;
+    let mut sum = live[from];
+    while from > 0 && (live[from - 1] <= 2 * sum || from >= MAX_SEGMENTS) && live[from - 1].saturating_add(sum) <= most
+    {
+        from -= 1;
+        sum += live[from];
+    }
+    (from + 1 < live.len()).then_some(from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn segments_of_like_size_are_merged() {
+        assert_eq!(at_once(&[]), None);
+        assert_eq!(at_once(&[1]), None);
+        assert_eq!(at_once(&[1, 1]), Some(0));
+        assert_eq!(at_once(&[100, 3, 2, 1]), Some(1));
+        assert_eq!(at_once(&[100, 3, 1]), None);
+    }
+
+    #[test]
+    fn large_merges_are_not_done_at_once() {
+        assert_eq!(at_once(&[800, 600]), None);
+        assert_eq!(due(&[800, 600], usize::MAX), Some(0));
+        assert_eq!(at_once(&[5000, 400, 300, 200]), Some(1));
+    }
+
+    #[test]
+    fn there_are_never_many() {
+        let falling: Vec<usize> = (0..=MAX_SEGMENTS as u32).rev().map(|power| 10 * 4usize.pow(power)).collect();
+        assert_eq!(due(&falling, usize::MAX), Some(MAX_SEGMENTS - 1));
+        assert_eq!(due(&falling[1..], usize::MAX), None);
+    }
+
+    #[test]
+    fn each_subscription_is_merged_rarely() {
+        let (mut live, mut merged) = (Vec::new(), 0);
+        for _ in 0..100_000 {
+            live.push(1);
+            if let Some(from) = due(&live, usize::MAX) {
+                let sum = live.drain(from..).sum();
+                merged += sum;
+                live.push(sum);
+            }
+            assert!(live.len() <= MAX_SEGMENTS);
+        }
+        assert!(merged < 100_000 * 40, "{merged}");
+    }
+}
