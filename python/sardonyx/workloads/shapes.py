@@ -74,9 +74,14 @@ class DocumentShape(_Shape):
             raise SettingsError(f"max_value is {self.max_value}; with a value_skew it must be at most 1000000")
         _check(self, "optional", 0, 1)
         _check(self, "implied", 0, 1)
-        for name, (least, most) in self.repeats.items():
-            if not 0 <= least <= most:
-                raise SettingsError(f"repeats of {name!r} are {least} to {most}; they must be from a least to a most")
+        if not isinstance(self.repeats, Mapping):
+            raise SettingsError(f"repeats is {self.repeats!r}; it must map names of elements to [least, most]")
+        for name, bounds in self.repeats.items():
+            match bounds:
+                case [int(least), int(most)] if 0 <= least <= most:
+                    pass
+                case _:
+                    raise SettingsError(f"repeats of {name!r} is {bounds!r}; it must be [least, most], whole numbers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,5 +132,7 @@ class QueryShape(_Shape):
                 f"conjunction and disjunction are {self.conjunction:g} and {self.disjunction:g}; "
                 "together they must be at most 1"
             )
+        if not isinstance(self.distinct, bool):
+            raise SettingsError(f"distinct is {self.distinct!r}; it must be true or false")
         if self.zipf is not None:
             _check(self, "zipf", 0, 10)
