@@ -60,7 +60,7 @@ def sets(as_json: bool) -> None:
 @click.option("--seed", type=int, default=1, show_default=True, help="The same seed gives the same bytes everywhere.")
 @click.option("--kind", metavar="NAME", help="Which queries of the set.  [default: its first kind]")
 @click.option("--notifications", type=float, metavar="N",
-              help="Expected notifications of all documents together, for stock.  [default: 100,000]")  # fmt: skip
+              help="Expected notifications of all documents, for stock.  [default: 10 a document]")  # fmt: skip
 @click.option("--records", type=click.IntRange(1), metavar="N", help="Records of one document, for psd, bib and feeds.")
 @click.option("--doc", "document_shape", multiple=True, callback=common.pairs("NAME=VALUE"), metavar="NAME=VALUE",
               help="Change a parameter of the documents, such as doc_depth=8. May be repeated.")  # fmt: skip

@@ -128,18 +128,18 @@ class _Document:
         return self._draws.pick(fitting)
 
     def _mixed(self, content: Particle, name: str, parent: str, levels: int) -> None:
-        """Text and children in any order: up to `max_repeats` of them, or a text alone if the values know one."""
-        if self._values.known(parent, name):
-            self._out.append(self._values.at(parent, name)(self._draws))
-            return
+        """Text and children in any order, up to `max_repeats` of them; a text comes first if there is a pool for it."""
+        write_text = self._values.at(parent, name)
+        last_was_text = self._values.known(parent, name)
+        if last_was_text:
+            self._out.append(write_text(self._draws))
         fitting = [part for part in content.parts if part.needed <= levels]
-        last_was_text = False
         for _ in range(self._draws.between(0, self._shape.max_repeats)):
             part = self._draws.pick(fitting)
             if part.kind == "element":
                 self._particle(part, name, levels)
             elif not last_was_text:
-                self._out.append(self._values.number(self._draws))
+                self._out.append(write_text(self._draws))
             last_was_text = part.kind == "text"
 
     def _attribute(self, element: Element, attribute: Attribute) -> None:

@@ -16,7 +16,7 @@ from sardonyx.workloads.shapes import QueryShape
 
 __all__ = ["generate"]
 
-_FRUITLESS = 20_000
+_FRUITLESS = 2_000
 """Draws in a row without a new query after which there are taken to be no more."""
 _TRIES = 8
 """Draws of a condition until it is one that its step does not have yet."""
@@ -28,7 +28,7 @@ def generate(samples: Samples, shape: QueryShape, draws: Draws) -> Iterator[str]
     >>> samples = Samples([b"<order id='7'><item>pen</item></order>"])
     >>> queries = generate(samples, QueryShape(predicates=1, wildcard=0), Draws(1, "example"))
     >>> print(next(queries), next(queries))
-    /order[@id="7"] /order/item[text()="pen"]
+    /order[@id="7"] /order[@id="7"]/item
     """
     writer = _Writer(samples, shape, draws)
     seen: set[str] = set()
@@ -100,9 +100,12 @@ class _Writer:
         last = len(chain) - 1
         for number, node in enumerate(chain):
             here = conditions[number] if conditions is not None else ()
-            if not here and number < last and draws.chance(shape.descendant):
-                gap = True
-                continue
+            if draws.chance(shape.descendant):
+                if not draws.chance(shape.skip):
+                    gap = True
+                elif not here and number < last:
+                    gap = True
+                    continue
             name = "*" if not here and draws.chance(shape.wildcard) else node.name
             out.append(("//" if gap else "/") + name)
             if here:

@@ -198,7 +198,7 @@ def queries(
     does, and `WorkloadError` where the samples do not give so many distinct queries.
 
     >>> list(queries([b"<order id='7'><item>pen</item></order>"], QueryShape(predicates=1, wildcard=0), count=2))
-    ['/order[@id="7"]/item', '/order[@id="7"]']
+    ['/order[@id="7"]/item', '/order/item[text()="pen"]']
     """
     if source == "stock":
         return stock.subscriptions(stock.calibrate(subscriptions=count), seed)
@@ -236,7 +236,7 @@ def load(
     - `samples`: documents to draw queries from, instead of the first 200 generated ones; also the documents of the
       workload where there is no DTD to generate others from.
     - `records`: records (entries, items) of one document, for the sets that have them; usually 1.
-    - `notifications`: expected notifications of all `stock` messages together; 100,000 if not given.
+    - `notifications`: expected notifications of all `stock` messages together; 10 a message if not given.
 
     Raises `SettingsError` for what does not exist or does not apply, and later, when items are generated, what
     `documents` and `queries` raise.
@@ -251,11 +251,7 @@ def load(
         for option, given_value in (*others.items(), ("samples", samples), ("records", records)):
             if given_value:
                 raise SettingsError(f"{option} is given; the set 'stock' takes no {option}")
-        market = stock.calibrate(
-            10_000 if documents is None else documents,
-            subscriptions,
-            100_000 if notifications is None else notifications,
-        )
+        market = stock.calibrate(10_000 if documents is None else documents, subscriptions, notifications)
         return Workload(
             name="stock",
             documents=Stream(market.messages, lambda: stock.messages(market, seed)),

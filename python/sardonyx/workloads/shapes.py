@@ -97,7 +97,10 @@ class QueryShape(_Shape):
     wildcard: float = 0.1
     """P(*): probability that the name of a step is `*`, if no condition stands on it."""
     descendant: float = 0.2
-    """P(//): probability that a step is left out and `//` reaches over it."""
+    """P(//): probability that a step is left out and `//` reaches over it, if it is not the last one and no condition
+    stands on it."""
+    skip: float = 1.0
+    """Share of these `//` that do leave the step out; the others stand before it, where `/` would do as well."""
     predicates: float = 0.0
     """Mean number of atomic predicates (comparisons with a value) of a query; see `Draws.around`."""
     branches: float = 0.0
@@ -123,7 +126,16 @@ class QueryShape(_Shape):
     def __post_init__(self) -> None:
         """Refuse values out of range."""
         _check(self, "depth", 1, 1000, whole=True)
-        for name in ("wildcard", "descendant", "branches", "conjunction", "disjunction", "negation", "equality"):
+        for name in (
+            "wildcard",
+            "descendant",
+            "skip",
+            "branches",
+            "conjunction",
+            "disjunction",
+            "negation",
+            "equality",
+        ):
             _check(self, name, 0, 1)
         _check(self, "predicates", 0, 1000)
         _check(self, "nested_paths", 0, 1000, whole=True)

@@ -43,8 +43,10 @@ class Market:
         return self.messages * self.subscriptions / self.symbols * (self.width / _VALUES) ** 2
 
 
-def calibrate(messages: int = 10_000, subscriptions: int = 10_000, notifications: float = 100_000) -> Market:
+def calibrate(messages: int = 10_000, subscriptions: int = 10_000, notifications: float | None = None) -> Market:
     """The market in which so many messages and subscriptions give so many notifications, in expectation.
+
+    Without a number of notifications it is 10 a message, or all pairs if there are fewer.
 
     With p the probability that a message satisfies a subscription, the number of symbols is 1/4p, at most 1,000, and
     what is then left to be selected is shared by the two ranges equally. Raises `SettingsError` where no market does.
@@ -57,6 +59,8 @@ def calibrate(messages: int = 10_000, subscriptions: int = 10_000, notifications
         if value < 1:
             raise SettingsError(f"{name} is {value}; it must be at least 1")
     pairs = messages * subscriptions
+    if notifications is None:
+        notifications = min(10 * messages, pairs)
     if not 0 < notifications <= pairs:
         raise SettingsError(f"notifications is {notifications:g}; it must be above 0 and at most {pairs}, every pair")
     share = notifications / pairs
