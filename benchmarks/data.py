@@ -7,7 +7,12 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from sardonyx.workloads import QueryShape, queries
+
 __all__ = ["alerts", "distinct_paths", "nitf_documents", "table", "two_predicate_queries"]
+
+TWO_PREDICATES = QueryShape(depth=1000, predicates=2, descendant=0.2, wildcard=0.1)
+"""Two equalities on the way to any element: about one query in a hundred matches a document."""
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
@@ -34,11 +39,9 @@ def distinct_paths(count: int) -> list[str]:
 
 def two_predicate_queries(count: int, documents: list[bytes]) -> list[str]:
     """`count` distinct queries with two value predicates each, drawn from the documents."""
-    from benchmarks.workload import TwoPredicates, generate
-
-    return list(generate(documents, TwoPredicates(count)))
+    return list(queries(documents, TWO_PREDICATES, count))
 
 
-def table(queries: list[str]) -> pa.Table:
+def table(texts: list[str]) -> pa.Table:
     """Subscriptions as `Broker.register_many` takes them, numbered from 1."""
-    return pa.table({"id": [str(number) for number in range(1, len(queries) + 1)], "query": queries})
+    return pa.table({"id": [str(number) for number in range(1, len(texts) + 1)], "query": texts})

@@ -23,6 +23,7 @@
     ├── CapacityError                 more subscriptions than one index can number
     ├── InternalError                 a fault of Sardonyx itself, to be reported
     ├── SettingsError                 a setting is unknown or out of range
+    ├── WorkloadError                 documents or queries for tests can not be generated as asked for
     └── MissingExtraError             an optional dependency is not installed
 
 Each error has a `kind` (a stable word for programs), a `message`, and where known the position (`line` and `column`
@@ -61,6 +62,7 @@ __all__ = [
     "UnknownSubscriptionError",
     "UnreadEntityError",
     "UnsupportedError",
+    "WorkloadError",
     "from_core",
 ]
 
@@ -266,6 +268,12 @@ class SettingsError(SardonyxError):
     """A setting is unknown or out of range."""
 
     kinds = ("settings",)
+
+
+class WorkloadError(SardonyxError):
+    """Documents or queries can not be generated as asked for, from the DTD or the samples that were given."""
+
+    kinds = ("workload",)
 
 
 class MissingExtraError(SardonyxError):

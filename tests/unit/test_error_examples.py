@@ -10,6 +10,7 @@ from sardonyx import Broker, BrokerSettings, Limits, Subscription
 from sardonyx.cli.run import load_spark
 from sardonyx.errors import KINDS, SardonyxError
 from sardonyx.subscriptions import read
+from sardonyx.workloads import load
 
 EXAMPLES: dict[str, Callable[[Path], object]] = {
     "not_well_formed": lambda _: Broker().match("<a><b></a>"),
@@ -31,6 +32,7 @@ EXAMPLES: dict[str, Callable[[Path], object]] = {
     "index_format": lambda folder: Broker.load(written(folder / "x.sdx", b"no index at all")),
     "subscription_file": lambda folder: list(read(written(folder / "x.yaml", b"{}"))),
     "settings": lambda _: Limits(depth=0),
+    "workload": lambda _: load("nitf"),
 }
 """An example for each kind."""
 

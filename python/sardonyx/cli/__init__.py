@@ -17,6 +17,7 @@ from sardonyx.cli.explain import explain
 from sardonyx.cli.index import index
 from sardonyx.cli.match import match
 from sardonyx.cli.run import run
+from sardonyx.cli.workload import workload
 
 __all__ = ["main"]
 
@@ -57,7 +58,7 @@ def main() -> None:
 
     \b
     Exit codes:
-      0    found something (match, explain) or done (index, run, demo)
+      0    found something (match, explain) or done (index, run, workload, demo)
       1    no document satisfies any subscription
       2    not done: wrong usage, an unreadable file, a missing extra
       3    done, but documents or subscriptions were refused
@@ -66,5 +67,5 @@ def main() -> None:
     """
 
 
-for command in (match, explain, index, run, demo):
+for command in (match, explain, index, run, workload, demo):
     main.add_command(command)

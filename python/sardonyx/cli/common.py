@@ -30,7 +30,9 @@ SOURCES = click.Path(exists=True, path_type=Path)
 """An option for files or folders of subscriptions."""
 
 
-def _pairs(what: str) -> Callable[[click.Context, click.Parameter, tuple[str, ...]], dict[str, str]]:
+def pairs(what: str) -> Callable[[click.Context, click.Parameter, tuple[str, ...]], dict[str, str]]:
+    """A callback for options that are given as NAME=VALUE, with what such a pair is called."""
+
     def parse(_context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
         pairs = {}
         for value in values:
@@ -52,13 +54,13 @@ def subscription_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "index. May be repeated.",
         ),
         click.option(
-            "-n", "--namespace", "namespaces", multiple=True, callback=_pairs("PREFIX=URI"), metavar="PREFIX=URI",
+            "-n", "--namespace", "namespaces", multiple=True, callback=pairs("PREFIX=URI"), metavar="PREFIX=URI",
             help="Bind a prefix for subscriptions that bring no namespaces of their own. An empty PREFIX names the "
             "namespace of unprefixed elements. May be repeated.",
         ),
         click.option("--ignore-namespaces", is_flag=True, help="Let all subscriptions compare local names only."),
         click.option(
-            "--limit", "limits", multiple=True, callback=_pairs("NAME=VALUE"), metavar="NAME=VALUE",
+            "--limit", "limits", multiple=True, callback=pairs("NAME=VALUE"), metavar="NAME=VALUE",
             help="Change a limit on documents or queries, such as depth=2000 or doctype=forbid; docs/settings.md lists "
             "them. May be repeated.",
         ),
