@@ -32,7 +32,12 @@ def workload() -> None:
 @workload.command()
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line instead of a table.")
 def sets(as_json: bool) -> None:
-    """List the ready-made sets with their kinds of queries."""
+    """List the ready-made sets with their kinds of queries.
+
+    \b
+    Example:
+      sardonyx workload sets
+    """
     described = [describe(name) for name in SETS]
     if as_json:
         for item in described:

@@ -137,7 +137,8 @@ def _element(declared: Any, names: dict[str, list[str]]) -> Element:
             _qualified(item),
             item.type,
             item.default if item.default in ("required", "implied", "fixed") else "none",
-            item.default_value,
+            # libxml2 keeps an ampersand of a default value as a reference.
+            None if item.default_value is None else item.default_value.replace("&#38;", "&"),
             tuple(item.values()),
         )
         for item in declared.iterattributes()
