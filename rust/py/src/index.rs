@@ -17,7 +17,7 @@ use pyo3_arrow::input::{AnyArray, AnyRecordBatch};
 use sardonyx_core::index::bulk::{Registration, build};
 use sardonyx_core::index::groups::largest_groups;
 use sardonyx_core::index::memory::Memory;
-use sardonyx_core::index::{Filter, Population, Snapshot};
+use sardonyx_core::index::{Population, Snapshot};
 use sardonyx_core::matcher::{
     DocumentInput, DocumentOutcome, Inverted, Matcher, Matches, Settings, match_documents, naive,
 };

@@ -9,7 +9,7 @@ use super::postings::{Walker, resolve};
 use super::results::Matches;
 use super::verify::Verifier;
 use crate::document::Document;
-use crate::index::{Segment, Snapshot, View};
+use crate::index::{Segment, Signature, Snapshot, View};
 use crate::predicates::{NO_POSTING, Patterns, Run};
 use crate::xpath::ast::ConstantRef;
 use crate::xpath::evaluate::EvaluateError;
@@ -36,6 +36,9 @@ impl Default for Settings {
 
 /// Runs shorter than this are verified row by row: looking up values for columns would cost more.
 const MIN_COLUMNAR_ROWS: usize = 4;
+
+/// Rows that are verified together.
+const VERIFY_BATCH: usize = 64;
 
 /// What all workers share for one segment.
 #[derive(Debug)]
@@ -193,6 +196,8 @@ impl Inverted {
                 flat_plans: &mut own.flat_plans,
                 flat_views: HashMap::default(),
                 verifier: Verifier::new(document, &own.symbols, self.settings.cost_limit),
+                pending: Vec::new(),
+                batch: Vec::new(),
                 constants: Vec::new(),
                 scratch: Scratch::default(),
                 held: Vec::new(),
@@ -232,6 +237,14 @@ fn candidates<'a>(segment: &'a Segment, walker: &'a Walker) -> impl Iterator<Ite
     predicates.always_runs.iter().chain(hit).chain(in_range)
 }
 
+/// Adds satisfied subscriptions, to those before if they are neighbours.
+fn satisfy(satisfied: &mut Vec<Range<u32>>, subscriptions: Range<u32>) {
+    match satisfied.last_mut() {
+        Some(last) if last.end == subscriptions.start => last.end = subscriptions.end,
+        _ => satisfied.push(subscriptions),
+    }
+}
+
 /// Whether a document hits all that guards a run.
 #[inline]
 fn is_open(run: &Run, hit: &BitSet) -> bool {
@@ -249,6 +262,9 @@ struct Judge<'a> {
     flat_plans: &'a mut HashMap<u32, Option<Arc<FlatPlan>>, FixedState>,
     flat_views: HashMap<u32, FlatView, FixedState>,
     verifier: Verifier<'a>,
+    /// Rows to be verified: signature and row.
+    pending: Vec<(u32, u32)>,
+    batch: Vec<(Signature, u32)>,
     constants: Vec<ConstantRef<'a>>,
     scratch: Scratch,
     held: Vec<u32>,
@@ -276,6 +292,7 @@ impl<'a> Judge<'a> {
                 self.judge(run, run.rows());
             }
         }
+        self.verify_pending();
         self.rows_seen.clear();
     }
 
@@ -283,33 +300,43 @@ impl<'a> Judge<'a> {
         self.rows.candidates += rows.len() as u64;
         if run.is_decided() {
             self.rows.decided += rows.len() as u64;
-            self.satisfy(rows);
+            satisfy(&mut self.satisfied, self.view.subscriptions_of_rows(rows));
         } else if rows.len() < MIN_COLUMNAR_ROWS || !self.refine(run, rows.clone()) {
             self.verify(run.signature, rows);
         }
-    }
-
-    fn satisfy(&mut self, rows: Range<u32>) {
-        let subscriptions = self.view.subscriptions_of_rows(rows);
-        match self.satisfied.last_mut() {
-            Some(last) if last.end == subscriptions.start => last.end = subscriptions.end,
-            _ => self.satisfied.push(subscriptions),
+        if self.pending.len() >= VERIFY_BATCH {
+            self.verify_pending();
         }
     }
 
     fn verify(&mut self, signature: u32, rows: Range<u32>) {
+        self.pending.extend(rows.map(|row| (signature, row)));
+    }
+
+    /// Verifies the pending rows. What it reads of the index is scattered over memory, so it reads the same part of
+    /// all rows before the next part of any: the processor then waits for many lines at a time, not for one.
+    fn verify_pending(&mut self) {
         let view = self.view;
-        let signature = view.signature(signature);
-        let query = view.query(&signature);
-        for row in rows {
-            self.rows.verified += 1;
-            view.constants(&signature, row, &mut self.constants);
-            match self.verifier.verify(query, signature.plain, &self.constants) {
-                Ok(true) => self.satisfy(row..row + 1),
-                Ok(false) => {}
-                Err(error) => self.failed.push((row, error)),
+        for pending in self.pending.chunks(VERIFY_BATCH) {
+            self.rows.verified += pending.len() as u64;
+            self.batch.clear();
+            self.batch.extend(pending.iter().map(|(signature, row)| (view.signature(*signature), *row)));
+            self.constants.clear();
+            for (signature, row) in &self.batch {
+                self.constants.extend((0..signature.slots).map(|slot| view.constant(signature, *row, slot)));
+            }
+            let mut constants = &self.constants[..];
+            for (signature, row) in &self.batch {
+                let (own, others) = constants.split_at(signature.slots as usize);
+                constants = others;
+                match self.verifier.verify(view.query(signature), signature.plain, own) {
+                    Ok(true) => satisfy(&mut self.satisfied, view.subscriptions_of(*row)),
+                    Ok(false) => {}
+                    Err(error) => self.failed.push((*row, error)),
+                }
             }
         }
+        self.pending.clear();
     }
 
     /// Judges the rows of a flat signature by columns; false if the signature is not flat.
@@ -334,7 +361,7 @@ impl<'a> Judge<'a> {
             if plan.residual {
                 self.verify(run.signature, *row..row + 1);
             } else {
-                self.satisfy(*row..row + 1);
+                satisfy(&mut self.satisfied, view.subscriptions_of(*row));
             }
         }
         self.held = held;

@@ -152,7 +152,7 @@ impl<'d> Verifier<'d> {
         if step.predicates != NONE || !matches!(step.axis, Axis::Child | Axis::Attribute | Axis::SelfAxis) {
             return Err(GiveUp);
         }
-        self.walk(&step, node, &mut |this, next| this.first(query, step.next, next, found))
+        self.walk(&step, node, |this, next| this.first(query, step.next, next, found))
     }
 
     fn path(
@@ -186,7 +186,7 @@ impl<'d> Verifier<'d> {
             return Ok(test.passes(self.document.string_value(node)));
         }
         let step = query.step(at);
-        self.walk(&step, node, &mut |this, next| {
+        self.walk(&step, node, |this, next| {
             for predicate in query.list(step.predicates) {
                 if !this.boolean(query, constants, predicate, next)? {
                     return Ok(false);
@@ -201,7 +201,7 @@ impl<'d> Verifier<'d> {
         &mut self,
         step: &Step,
         node: NodeId,
-        visit: &mut dyn FnMut(&mut Self, NodeId) -> Result<bool, GiveUp>,
+        mut visit: impl FnMut(&mut Self, NodeId) -> Result<bool, GiveUp>,
     ) -> Result<bool, GiveUp> {
         let document = self.document;
         let nodes = document.nodes();
