@@ -9,7 +9,7 @@ use super::access::{constant_class, depends_on_constants};
 use super::columns::Value;
 use super::error::CapacityError;
 use super::segment::{ANY_STREAM, Segment};
-use crate::predicates::StringPool;
+use crate::predicates::{Run, StringPool};
 use crate::xpath::ast::{Cell, Constant, ConstantRef, ExprId, Query};
 use crate::xpath::semantics::has_positional_predicate;
 use crate::xpath::symbols::{Symbol, SymbolTable, Symbols};
@@ -83,9 +83,6 @@ fn hash_of(row: u32, values: &[Value], rows: &[BuildRow], signatures: &[BuildSig
 
 /// Larger expressions go straight to the exact evaluator, which does not recurse over steps.
 const MAX_PLAIN_CELLS: usize = 512;
-
-/// A trie node, a posting and a row are numbered in 30 bits.
-const MAX_ROWS: usize = 1 << 30;
 
 impl SegmentBuilder {
     /// The table in which the expressions' name tests are numbered.
@@ -311,7 +308,7 @@ impl SegmentBuilder {
 
     fn check_capacity(&self) -> Result<(), CapacityError> {
         let limits = [
-            ("number of rows", self.rows.len(), MAX_ROWS),
+            ("number of rows", self.rows.len(), Run::MAX_ROWS),
             ("bytes of string constants", self.strings.byte_count(), u32::MAX as usize),
             ("bytes of subscription ids", self.ids.byte_count(), u32::MAX as usize),
             ("number of constants", self.values.len(), u32::MAX as usize),

@@ -3,10 +3,11 @@
 use super::access::{Access, Atom, AtomTest, accesses};
 use super::builder::SegmentBuilder;
 use super::columns::Value;
+use super::pattern::Pattern;
 use super::rows::SignatureRows;
 use super::segment::NO_ACCESS;
-use crate::paths::Edge;
-use crate::predicates::MAX_GUARDS;
+use crate::paths::{Edge, LinearPath};
+use crate::predicates::{MAX_ANCHORS, MAX_GUARDS};
 use crate::xpath::ast::{ConstantRef, Query};
 use foldhash::fast::FixedState;
 use hashbrown::HashSet;
@@ -30,6 +31,8 @@ pub(super) struct Choice {
     pub(super) exact: bool,
     /// Other atoms that hold whenever the expression is true.
     pub(super) guards: SmallVec<[Atom; MAX_GUARDS]>,
+    /// If access and guards together say all that the expression says: the branches in which they meet.
+    pub(super) anchors: Option<SmallVec<[LinearPath; MAX_ANCHORS]>>,
 }
 
 impl Choice {
@@ -78,8 +81,14 @@ impl SegmentBuilder {
         });
         let Some((best, _)) = best else { return nothing };
         let Access { atoms, exact } = offered.remove(best);
-        let guards = if exact { SmallVec::new() } else { guards(&atoms, offered) };
-        Choice { number: best as u16, atoms, exact, guards }
+        let number = best as u16;
+        if exact {
+            return Choice { number, atoms, exact, ..Choice::default() };
+        }
+        if let Some((guards, anchors)) = whole_pattern(&query, &atoms) {
+            return Choice { number, atoms, exact, guards, anchors: Some(anchors) };
+        }
+        Choice { number, guards: guards(&atoms, offered), atoms, exact, anchors: None }
     }
 
     pub(super) fn value(&self, row: u32, slot: u32) -> Value {
@@ -106,6 +115,19 @@ impl SegmentBuilder {
         let sample = rows.iter().take(DISTINCT_SAMPLE);
         sample.map(|row| self.value(*row, slot)).collect::<HashSet<Value, FixedState>>().len()
     }
+}
+
+/// The guards and anchors with which an access says all that the expression says, if there are few enough of them.
+fn whole_pattern(
+    query: &Query<'_>,
+    access: &[Atom],
+) -> Option<(SmallVec<[Atom; MAX_GUARDS]>, SmallVec<[LinearPath; MAX_ANCHORS]>)> {
+    let [access] = access else { return None };
+    let Pattern { leaves, branches } = Pattern::new(query)?;
+    let guards: SmallVec<[Atom; MAX_GUARDS]> = leaves.into_iter().filter(|leaf| leaf != access).collect();
+    let fit = guards.len() <= MAX_GUARDS && branches.len() <= MAX_ANCHORS;
+    let plain = guards.iter().all(|leaf| !matches!(leaf.test, AtomTest::Range(..)));
+    (fit && plain).then(|| (guards, branches.into()))
 }
 
 /// Of the accesses not chosen, those that say something new and cost one bit to test: equalities and string functions

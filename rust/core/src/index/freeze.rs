@@ -15,7 +15,7 @@ use super::rows::SignatureRows;
 use super::segment::{ANY_STREAM, NO_ACCESS, NO_ZONES, Segment, SignatureRecord, write_symbols, write_texts};
 use super::zones::{self, MIN_ZONED_ROWS, ZONE_ROWS};
 use crate::paths::{Edge, TrieBuilder, TrieNode};
-use crate::predicates::{MAX_GUARDS, ProbeKind, RangeList, Run, hash_slots, probe_key};
+use crate::predicates::{MAX_ANCHORS, MAX_GUARDS, ProbeKind, RangeList, Run, hash_slots, probe_key};
 use crate::xpath::ast::{Cell, NONE};
 use smallvec::SmallVec;
 
@@ -25,16 +25,20 @@ struct Plan {
     exact: bool,
     atoms: SmallVec<[(TrieNode, AtomTest); 1]>,
     guards: SmallVec<[(TrieNode, AtomTest); MAX_GUARDS]>,
+    anchors: Option<SmallVec<[TrieNode; MAX_ANCHORS]>>,
     ending: [Option<Edge>; 2],
 }
 
 impl Plan {
     fn new(choice: Choice, trie: &mut TrieBuilder) -> Plan {
+        let ending = choice.ending();
+        let anchors = choice.anchors.map(|paths| paths.iter().map(|path| trie.insert(path)).collect());
         let mut place = |atom: Atom| (trie.insert(&atom.path), atom.test);
         Plan {
             choice: choice.number,
             exact: choice.exact,
-            ending: choice.ending(),
+            anchors,
+            ending,
             atoms: choice.atoms.into_iter().map(&mut place).collect(),
             guards: choice.guards.into_iter().map(&mut place).collect(),
         }
@@ -69,8 +73,11 @@ impl SegmentBuilder {
         let mut plans: Vec<Plan> =
             self.choices(&by_signature).into_iter().map(|choice| Plan::new(choice, &mut trie)).collect();
         let (flat, numbers) = trie.freeze();
-        for (node, _) in plans.iter_mut().flat_map(|plan| plan.atoms.iter_mut().chain(&mut plan.guards)) {
-            *node = numbers[*node as usize];
+        for plan in &mut plans {
+            let atoms = plan.atoms.iter_mut().chain(&mut plan.guards).map(|(node, _)| node);
+            for node in atoms.chain(plan.anchors.iter_mut().flatten()) {
+                *node = numbers[*node as usize];
+            }
         }
         let equal_numbers = self.equality_numbers(&by_signature, &plans);
         let mut tables = self.tables(&plans, &by_signature, &equal_numbers);
@@ -241,13 +248,18 @@ impl SegmentBuilder {
     /// Adds the rows of a signature to the postings they hang on.
     fn hang(&self, placed: &[Placed], signature: u32, plan: &Plan, numbers: &[f64], tables: &mut Tables) {
         let shared = plan.atoms.len() > 1;
+        let mut anchors = [NO_KEY; MAX_ANCHORS];
+        for (key, node) in anchors.iter_mut().zip(plan.anchors.iter().flatten()) {
+            *key = existence_key(*node);
+        }
         for (at, row) in placed.iter().enumerate() {
             let number = tables.row_count + at as u32;
             tables.numbers[row.row as usize] = number;
-            let run = Run::new(number, 1, signature, shared, plan.exact);
-            tables.postings.add(row.hanger, run, row.guards);
+            let run = Run::new(number, 1, signature, shared, plan.exact, plan.anchors.is_some());
+            tables.postings.add(row.hanger, run, row.guards, anchors);
             for atom in plan.atoms.iter().skip(1) {
-                tables.postings.add(self.hanger(self.rows[row.row as usize], atom, numbers), run, row.guards);
+                let hanger = self.hanger(self.rows[row.row as usize], atom, numbers);
+                tables.postings.add(hanger, run, row.guards, anchors);
             }
         }
     }

@@ -17,6 +17,7 @@ pub mod image;
 mod map;
 pub mod memory;
 mod merging;
+mod pattern;
 mod population;
 mod postings;
 mod priority;

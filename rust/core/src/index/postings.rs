@@ -2,7 +2,7 @@
 
 use super::image::{ImageWriter, Section};
 use crate::paths::TrieNode;
-use crate::predicates::{MAX_GUARDS, NO_POSTING, Posting, ProbeKind, RangeList, Run, flags, probe_key};
+use crate::predicates::{MAX_ANCHORS, MAX_GUARDS, NO_POSTING, Posting, ProbeKind, RangeList, Run, flags, probe_key};
 
 /// Where a row hangs: a probe key, or a place in a list of order comparisons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -15,6 +15,8 @@ pub(super) struct Hanger {
 
 /// Keys of the guards of a row; [`NO_KEY`] where there is none.
 pub(super) type Guards = [u64; MAX_GUARDS];
+/// Existence keys of the paths that have to be unique for a row to be decided; [`NO_KEY`] where there is none.
+pub(super) type Anchors = [u64; MAX_ANCHORS];
 
 /// No key: no trie node has this number.
 pub(super) const NO_KEY: u64 = u64::MAX;
@@ -64,6 +66,7 @@ struct Entry {
     hanger: Hanger,
     run: Run,
     guards: Guards,
+    anchors: Anchors,
 }
 
 /// Postings under construction.
@@ -76,19 +79,19 @@ pub(super) struct Postings {
 
 impl Postings {
     /// Hangs rows; to be called in ascending order of rows for each place.
-    pub(super) fn add(&mut self, hanger: Hanger, run: Run, guards: Guards) {
+    pub(super) fn add(&mut self, hanger: Hanger, run: Run, guards: Guards, anchors: Anchors) {
         let list = match hanger {
             Hanger::ALWAYS => &mut self.always,
             Hanger { value: PROBE, .. } => &mut self.probes,
             _ => &mut self.ranges,
         };
         if let Some(last) = list.last_mut()
-            && (last.hanger, last.guards) == (hanger, guards)
+            && (last.hanger, last.guards, last.anchors) == (hanger, guards, anchors)
             && last.run.extend(&run)
         {
             return;
         }
-        list.push(Entry { hanger, run, guards });
+        list.push(Entry { hanger, run, guards, anchors });
     }
 
     /// Numbers the postings and writes everything about them.
@@ -123,6 +126,9 @@ impl Postings {
                 _ => flags::PATTERN,
             };
         }
+        for key in numbering.anchors.iter() {
+            node_flags[node_of(*key) as usize] |= flags::ANCHOR;
+        }
         let mut lists = Vec::new();
         let mut at = 0;
         for group in self.ranges.chunk_by(|a, b| a.hanger.key == b.hanger.key) {
@@ -150,15 +156,18 @@ struct Numbering {
     nodes: Vec<Posting>,
     existence_count: usize,
     probes: Vec<u64>,
+    /// Keys of all anchors, each once.
+    anchors: Vec<u64>,
 }
 
 impl Numbering {
     fn new(postings: &Postings, node_count: usize) -> Numbering {
-        let guards = [&postings.probes, &postings.ranges, &postings.always]
-            .into_iter()
-            .flatten()
-            .flat_map(|entry| entry.guards)
-            .filter(|key| *key != NO_KEY);
+        let entries = || [&postings.probes, &postings.ranges, &postings.always].into_iter().flatten();
+        let mut anchors: Vec<u64> = entries().flat_map(|entry| entry.anchors).filter(|key| *key != NO_KEY).collect();
+        anchors.sort_unstable();
+        anchors.dedup();
+        let guards =
+            entries().flat_map(|entry| entry.guards).filter(|key| *key != NO_KEY).chain(anchors.iter().copied());
         let (mut existence, mut probes): (Vec<(u32, u64)>, Vec<(u32, u64)>) = postings
             .probes
             .iter()
@@ -182,6 +191,7 @@ impl Numbering {
             nodes,
             existence_count: existence_count as usize,
             probes: probes.into_iter().map(|(_, key)| key).collect(),
+            anchors,
         }
     }
 
@@ -198,9 +208,10 @@ impl Numbering {
 
     fn guarded(&self, entry: &Entry) -> Run {
         let mut run = entry.run;
-        for (guard, key) in run.guards.iter_mut().zip(entry.guards) {
+        let places = run.guards.iter_mut().chain(&mut run.anchors);
+        for (place, key) in places.zip(entry.guards.into_iter().chain(entry.anchors)) {
             if key != NO_KEY {
-                *guard = self.posting(key);
+                *place = self.posting(key);
             }
         }
         run

@@ -79,7 +79,7 @@ pub struct RowCounts {
     pub candidates: u64,
     /// Rows that a guard spared from being looked at; they are no candidates.
     pub guarded: u64,
-    /// Candidates decided by their access predicate alone.
+    /// Candidates decided by their access predicate, or by it and its guards.
     pub decided: u64,
     /// Rows judged by columns.
     pub columnar: u64,
@@ -190,6 +190,7 @@ impl Inverted {
             let mut judge = Judge {
                 view: segment.view(),
                 hit: &own.walker.hit,
+                repeated: &own.walker.repeated,
                 document,
                 symbols: &own.symbols,
                 rows_seen: &mut own.rows_seen,
@@ -256,6 +257,8 @@ struct Judge<'a> {
     view: View<'a>,
     /// Postings that the document hits.
     hit: &'a BitSet,
+    /// Of the paths whose uniqueness matters, those that lead to several nodes.
+    repeated: &'a BitSet,
     document: &'a Document,
     symbols: &'a DocumentSymbols,
     rows_seen: &'a mut BitSet,
@@ -298,7 +301,7 @@ impl<'a> Judge<'a> {
 
     fn judge(&mut self, run: &Run, rows: Range<u32>) {
         self.rows.candidates += rows.len() as u64;
-        if run.is_decided() {
+        if run.is_decided() || run.is_conjunctive() && self.is_unique(run) {
             self.rows.decided += rows.len() as u64;
             satisfy(&mut self.satisfied, self.view.subscriptions_of_rows(rows));
         } else if rows.len() < MIN_COLUMNAR_ROWS || !self.refine(run, rows.clone()) {
@@ -307,6 +310,12 @@ impl<'a> Judge<'a> {
         if self.pending.len() >= VERIFY_BATCH {
             self.verify_pending();
         }
+    }
+
+    /// Whether all anchors of a run are unique.
+    #[inline]
+    fn is_unique(&self, run: &Run) -> bool {
+        run.anchors.iter().all(|anchor| *anchor == NO_POSTING || !self.repeated.contains(*anchor))
     }
 
     fn verify(&mut self, signature: u32, rows: Range<u32>) {

@@ -15,8 +15,11 @@ use std::sync::OnceLock;
 /// What the matcher keeps with each state of the path DFA.
 #[derive(Debug, Default)]
 pub(super) struct Accepts {
-    /// Document in which this state was met last.
+    /// Document in which this state was met last, and the last in which it was met again.
     stamp: u64,
+    again: u64,
+    /// Existence postings of paths whose uniqueness matters.
+    anchors: Box<[Posting]>,
     /// Postings that the paths' existence hits.
     exists: Box<[Posting]>,
     /// Trie nodes with probes.
@@ -39,6 +42,8 @@ pub(super) struct Walker {
     value_postings: Vec<Posting>,
     /// The same as a set.
     pub(super) hit: BitSet,
+    /// Of the paths whose uniqueness matters, those that lead to several nodes.
+    pub(super) repeated: BitSet,
     document_number: u64,
     /// Postings hit by values.
     probed: Vec<Posting>,
@@ -58,6 +63,7 @@ impl Walker {
             value_hits: HashMap::default(),
             value_postings: Vec::new(),
             hit: BitSet::default(),
+            repeated: BitSet::default(),
             document_number: 0,
             probed: Vec::new(),
             hits: Vec::new(),
@@ -85,6 +91,8 @@ impl Walker {
         self.ranges.clear();
         self.hit.clear();
         self.hit.reserve(predicates.posting_count());
+        self.repeated.clear();
+        self.repeated.reserve(predicates.posting_count());
         self.classify(document, symbols);
         let text_class = self.paths.text_class();
         let mut attach = |nodes: &[TrieNode]| Accepts::new(&predicates, nodes);
@@ -118,12 +126,24 @@ impl Walker {
             };
             if state != DEAD {
                 let accepts = self.paths.attached(state);
-                if accepts.stamp != self.document_number {
+                let first_visit = accepts.stamp != self.document_number;
+                if first_visit {
                     accepts.stamp = self.document_number;
+                    for posting in &accepts.anchors {
+                        if self.hit.contains(*posting) {
+                            self.repeated.insert(*posting);
+                        }
+                    }
                     for posting in &accepts.exists {
                         if self.hit.insert(*posting) {
                             self.hits.push(*posting);
                         }
+                    }
+                }
+                if accepts.again != self.document_number && !first_visit {
+                    accepts.again = self.document_number;
+                    for posting in &accepts.anchors {
+                        self.repeated.insert(*posting);
                     }
                 }
                 if accepts.flags != 0 {
@@ -236,6 +256,12 @@ impl Accepts {
         let probed = flags::STRING_EQUAL | flags::NUMBER_EQUAL | flags::PATTERN;
         Accepts {
             stamp: 0,
+            again: 0,
+            anchors: nodes
+                .iter()
+                .filter(|node| of(node) & flags::ANCHOR != 0)
+                .map(|node| predicates.node_postings[*node as usize])
+                .collect(),
             exists: nodes
                 .iter()
                 .map(|node| predicates.node_postings[*node as usize])
@@ -247,7 +273,7 @@ impl Accepts {
                 .filter(|node| of(node) & flags::RANGE != 0)
                 .flat_map(|node| predicates.ranges_at(*node))
                 .collect(),
-            flags: nodes.iter().fold(0, |all, node| all | of(node)),
+            flags: nodes.iter().fold(0, |all, node| all | of(node)) & !flags::ANCHOR,
         }
     }
 }

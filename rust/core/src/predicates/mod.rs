@@ -44,6 +44,8 @@ pub mod flags {
     pub const PATTERN: u8 = 4;
     /// Order comparisons.
     pub const RANGE: u8 = 8;
+    /// Whether its path is unique matters.
+    pub const ANCHOR: u8 = 16;
 }
 
 /// The key of a probe.
@@ -54,6 +56,8 @@ pub fn probe_key(node: TrieNode, kind: ProbeKind, constant: u32) -> u64 {
 
 /// Guards kept per run: each is one bit to test before anything is evaluated.
 pub const MAX_GUARDS: usize = 2;
+/// Anchors kept per run: each is one bit to test before its rows are decided without evaluation.
+pub const MAX_ANCHORS: usize = 2;
 
 /// Neighbouring rows of one signature.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
@@ -67,22 +71,32 @@ pub struct Run {
     pub signature: u32,
     /// Postings that a document must hit as well to satisfy any of the rows; [`NO_POSTING`] asks nothing.
     pub guards: [Posting; MAX_GUARDS],
+    /// For conjunctive runs: paths that decide them by leading to one node only; [`NO_POSTING`] asks nothing.
+    pub anchors: [Posting; MAX_ANCHORS],
 }
 
 impl Run {
     const SHARED: u32 = 1 << 31;
     const DECIDED: u32 = 1 << 30;
 
-    /// A run; `shared` if its rows stand in other postings too, `decided` if the access predicate decides alone.
-    pub fn new(row: u32, length: u32, signature: u32, shared: bool, decided: bool) -> Run {
-        let marks = if shared { Run::SHARED } else { 0 } | if decided { Run::DECIDED } else { 0 };
-        Run { row, length: length | marks, signature, guards: [NO_POSTING; MAX_GUARDS] }
+    const CONJUNCTIVE: u32 = 1 << 29;
+    const MARKS: u32 = Run::SHARED | Run::DECIDED | Run::CONJUNCTIVE;
+    /// Rows must be fewer than this.
+    pub const MAX_ROWS: usize = 1 << 29;
+
+    /// A run; `shared` if its rows stand in other postings too, `decided` if the access predicate decides alone,
+    /// `conjunctive` if access predicate and guards together do so where all anchors are unique.
+    pub fn new(row: u32, length: u32, signature: u32, shared: bool, decided: bool, conjunctive: bool) -> Run {
+        let mark = |set: bool, mark: u32| if set { mark } else { 0 };
+        let marks = mark(shared, Run::SHARED) | mark(decided, Run::DECIDED) | mark(conjunctive, Run::CONJUNCTIVE);
+        let (guards, anchors) = ([NO_POSTING; MAX_GUARDS], [NO_POSTING; MAX_ANCHORS]);
+        Run { row, length: length | marks, signature, guards, anchors }
     }
 
     /// Its rows.
     #[inline]
     pub fn rows(&self) -> Range<u32> {
-        self.row..self.row + (self.length & !(Run::SHARED | Run::DECIDED))
+        self.row..self.row + (self.length & !Run::MARKS)
     }
 
     /// Whether its rows stand in other postings too.
@@ -97,15 +111,21 @@ impl Run {
         self.length & Run::DECIDED != 0
     }
 
+    /// Whether access predicate and guards decide where all anchors are unique.
+    #[inline]
+    pub fn is_conjunctive(&self) -> bool {
+        self.length & Run::CONJUNCTIVE != 0
+    }
+
     /// Takes in a run that follows on this one and is reached and guarded alike; whether it is one.
     pub fn extend(&mut self, next: &Run) -> bool {
-        const MARKS: u32 = Run::SHARED | Run::DECIDED;
         let follows = self.signature == next.signature
             && self.rows().end == next.row
-            && (self.length ^ next.length) & MARKS == 0
-            && self.guards == next.guards;
+            && (self.length ^ next.length) & Run::MARKS == 0
+            && self.guards == next.guards
+            && self.anchors == next.anchors;
         if follows {
-            self.length += next.length & !MARKS;
+            self.length += next.length & !Run::MARKS;
         }
         follows
     }
