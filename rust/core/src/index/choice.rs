@@ -7,11 +7,11 @@ use super::pattern::Pattern;
 use super::rows::SignatureRows;
 use super::segment::NO_ACCESS;
 use crate::paths::{Edge, LinearPath};
-use crate::predicates::{MAX_ANCHORS, MAX_GUARDS};
 use crate::xpath::ast::{ConstantRef, Query};
 use foldhash::fast::FixedState;
 use hashbrown::HashSet;
 use smallvec::SmallVec;
+use std::cmp::Reverse;
 
 /// Rows of one signature looked at to compare the columns' numbers of distinct constants.
 const DISTINCT_SAMPLE: usize = 4096;
@@ -30,9 +30,9 @@ pub(super) struct Choice {
     /// Whether they decide alone.
     pub(super) exact: bool,
     /// Other atoms that hold whenever the expression is true.
-    pub(super) guards: SmallVec<[Atom; MAX_GUARDS]>,
+    pub(super) guards: Vec<Atom>,
     /// If access and guards together say all that the expression says: the branches in which they meet.
-    pub(super) anchors: Option<SmallVec<[LinearPath; MAX_ANCHORS]>>,
+    pub(super) anchors: Option<Vec<LinearPath>>,
 }
 
 impl Choice {
@@ -85,10 +85,13 @@ impl SegmentBuilder {
         if exact {
             return Choice { number, atoms, exact, ..Choice::default() };
         }
-        if let Some((guards, anchors)) = whole_pattern(&query, &atoms) {
-            return Choice { number, atoms, exact, guards, anchors: Some(anchors) };
-        }
-        Choice { number, guards: guards(&atoms, offered), atoms, exact, anchors: None }
+        let (guards, anchors) = match (&atoms[..], Pattern::new(&query)) {
+            ([access], Some(pattern)) => of_pattern(access, pattern),
+            _ => (of_accesses(&atoms, offered), None),
+        };
+        // Nothing but the access, and nothing that it could miss.
+        let exact = guards.is_empty() && anchors.as_ref().is_some_and(Vec::is_empty);
+        Choice { number, atoms, exact, guards, anchors }
     }
 
     pub(super) fn value(&self, row: u32, slot: u32) -> Value {
@@ -117,23 +120,22 @@ impl SegmentBuilder {
     }
 }
 
-/// The guards and anchors with which an access says all that the expression says, if there are few enough of them.
-fn whole_pattern(
-    query: &Query<'_>,
-    access: &[Atom],
-) -> Option<(SmallVec<[Atom; MAX_GUARDS]>, SmallVec<[LinearPath; MAX_ANCHORS]>)> {
-    let [access] = access else { return None };
-    let Pattern { leaves, branches } = Pattern::new(query)?;
-    let guards: SmallVec<[Atom; MAX_GUARDS]> = leaves.into_iter().filter(|leaf| leaf != access).collect();
-    let fit = guards.len() <= MAX_GUARDS && branches.len() <= MAX_ANCHORS;
-    let plain = guards.iter().all(|leaf| !matches!(leaf.test, AtomTest::Range(..)));
-    (fit && plain).then(|| (guards, branches.into()))
+/// The leaves of a pattern besides the access; its branches, if these say all that the pattern says.
+fn of_pattern(access: &Atom, pattern: Pattern) -> (Vec<Atom>, Option<Vec<LinearPath>>) {
+    let Pattern { mut leaves, branches } = pattern;
+    leaves.retain(|leaf| leaf != access);
+    let count = leaves.len();
+    leaves.retain(|leaf| !matches!(leaf.test, AtomTest::Range(..)));
+    let complete = leaves.len() == count;
+    // What fails most often comes first.
+    leaves.sort_by_key(|leaf| (leaf.test == AtomTest::Exists, Reverse(leaf.path.named_count())));
+    (leaves, complete.then_some(branches))
 }
 
 /// Of the accesses not chosen, those that say something new and cost one bit to test: equalities and string functions
 /// first, then paths that have to exist.
-fn guards(chosen: &[Atom], offered: Vec<Access>) -> SmallVec<[Atom; MAX_GUARDS]> {
-    let mut guards = SmallVec::new();
+fn of_accesses(chosen: &[Atom], offered: Vec<Access>) -> Vec<Atom> {
+    let mut guards: Vec<Atom> = Vec::new();
     for Access { atoms, .. } in offered {
         let Ok([atom]) = <[Atom; 1]>::try_from(atoms.into_vec()) else { continue };
         let implied = |known: &Atom| known.path.edges.starts_with(&atom.path.edges);
@@ -142,7 +144,7 @@ fn guards(chosen: &[Atom], offered: Vec<Access>) -> SmallVec<[Atom; MAX_GUARDS]>
             AtomTest::Exists => !chosen.iter().all(implied) && !guards.iter().any(implied),
             _ => true,
         };
-        if useful && guards.len() < MAX_GUARDS {
+        if useful {
             guards.push(atom);
         }
     }

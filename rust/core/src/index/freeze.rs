@@ -10,12 +10,12 @@ use super::builder::{BuildRow, SegmentBuilder};
 use super::choice::Choice;
 use super::columns::Value;
 use super::image::{ImageWriter, Section};
-use super::postings::{Guards, Hanger, NO_KEY, Postings, existence_key};
+use super::postings::{Hanger, Keys, Postings, existence_key};
 use super::rows::SignatureRows;
 use super::segment::{ANY_STREAM, NO_ACCESS, NO_ZONES, Segment, SignatureRecord, write_symbols, write_texts};
 use super::zones::{self, MIN_ZONED_ROWS, ZONE_ROWS};
 use crate::paths::{Edge, TrieBuilder, TrieNode};
-use crate::predicates::{MAX_ANCHORS, MAX_GUARDS, ProbeKind, RangeList, Run, hash_slots, probe_key};
+use crate::predicates::{ProbeKind, RangeList, Run, hash_slots, probe_key};
 use crate::xpath::ast::{Cell, NONE};
 use smallvec::SmallVec;
 
@@ -24,8 +24,8 @@ struct Plan {
     choice: u16,
     exact: bool,
     atoms: SmallVec<[(TrieNode, AtomTest); 1]>,
-    guards: SmallVec<[(TrieNode, AtomTest); MAX_GUARDS]>,
-    anchors: Option<SmallVec<[TrieNode; MAX_ANCHORS]>>,
+    guards: Vec<(TrieNode, AtomTest)>,
+    anchors: Option<Vec<TrieNode>>,
     ending: [Option<Edge>; 2],
 }
 
@@ -46,10 +46,10 @@ impl Plan {
 }
 
 /// A row and what puts it in order.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Placed {
     hanger: Hanger,
-    guards: Guards,
+    guards: Keys,
     row: u32,
 }
 
@@ -134,7 +134,7 @@ impl SegmentBuilder {
             let signature = &self.signatures[old];
             placed.clear();
             placed.extend(by_signature.rows(old).iter().map(|row| self.placed(*row, plan, numbers)));
-            placed.sort_unstable_by_key(|row| (row.hanger, row.guards, row.row));
+            placed.sort_unstable_by(|a, b| (a.hanger, &a.guards, a.row).cmp(&(b.hanger, &b.guards, b.row)));
             let zoned = placed.len() >= MIN_ZONED_ROWS && signature.slots > 0;
             if zoned {
                 self.arrange(&mut placed, signature.slots);
@@ -211,10 +211,7 @@ impl SegmentBuilder {
     fn placed(&self, row: u32, plan: &Plan, numbers: &[f64]) -> Placed {
         let own = self.rows[row as usize];
         let hanger = plan.atoms.first().map_or(Hanger::ALWAYS, |atom| self.hanger(own, atom, numbers));
-        let mut guards = [NO_KEY; MAX_GUARDS];
-        for (guard, atom) in guards.iter_mut().zip(&plan.guards) {
-            *guard = self.hanger(own, atom, numbers).key;
-        }
+        let guards = plan.guards.iter().map(|atom| self.hanger(own, atom, numbers).key).collect();
         Placed { hanger, guards, row }
     }
 
@@ -228,8 +225,8 @@ impl SegmentBuilder {
         let mut points = Vec::new();
         let mut start = 0;
         while start < placed.len() {
-            let first = placed[start];
-            let is_same = |row: &&Placed| (row.hanger, row.guards) == (first.hanger, first.guards);
+            let first = &placed[start];
+            let is_same = |row: &&Placed| (row.hanger, &row.guards) == (first.hanger, &first.guards);
             let end = start + placed[start..].iter().take_while(is_same).count();
             let group = &mut placed[start..end];
             if group.len() > ZONE_ROWS {
@@ -238,8 +235,8 @@ impl SegmentBuilder {
                     group.iter().flat_map(|row| slots.iter().map(|slot| self.value(row.row, *slot).as_number())),
                 );
                 let order = zones::arrange(&points, slots.len(), start);
-                let arranged: Vec<Placed> = order.into_iter().map(|at| group[at as usize]).collect();
-                group.copy_from_slice(&arranged);
+                let arranged: Vec<Placed> = order.into_iter().map(|at| group[at as usize].clone()).collect();
+                group.clone_from_slice(&arranged);
             }
             start = end;
         }
@@ -248,18 +245,15 @@ impl SegmentBuilder {
     /// Adds the rows of a signature to the postings they hang on.
     fn hang(&self, placed: &[Placed], signature: u32, plan: &Plan, numbers: &[f64], tables: &mut Tables) {
         let shared = plan.atoms.len() > 1;
-        let mut anchors = [NO_KEY; MAX_ANCHORS];
-        for (key, node) in anchors.iter_mut().zip(plan.anchors.iter().flatten()) {
-            *key = existence_key(*node);
-        }
+        let anchors: Keys = plan.anchors.iter().flatten().map(|node| existence_key(*node)).collect();
         for (at, row) in placed.iter().enumerate() {
             let number = tables.row_count + at as u32;
             tables.numbers[row.row as usize] = number;
             let run = Run::new(number, 1, signature, shared, plan.exact, plan.anchors.is_some());
-            tables.postings.add(row.hanger, run, row.guards, anchors);
+            tables.postings.add(row.hanger, run, &row.guards, &anchors);
             for atom in plan.atoms.iter().skip(1) {
                 let hanger = self.hanger(self.rows[row.row as usize], atom, numbers);
-                tables.postings.add(hanger, run, row.guards, anchors);
+                tables.postings.add(hanger, run, &row.guards, &anchors);
             }
         }
     }

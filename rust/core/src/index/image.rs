@@ -77,6 +77,10 @@ sections! {
     PostingRuns,
     /// Runs of rows.
     Runs,
+    /// What guards runs: first postings, and where further ones are.
+    Guards,
+    /// Further guards and anchors of runs, behind the number of each (u32).
+    Anchors,
     /// Ranges: trie node, operator, entries.
     Ranges,
     /// Constants of the range entries, ascending within a range (f64).

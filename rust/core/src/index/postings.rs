@@ -2,7 +2,12 @@
 
 use super::image::{ImageWriter, Section};
 use crate::paths::TrieNode;
-use crate::predicates::{MAX_ANCHORS, MAX_GUARDS, NO_POSTING, Posting, ProbeKind, RangeList, Run, flags, probe_key};
+use crate::predicates::{
+    FIRST_GUARDS, Guard, NO_LIST, NO_POSTING, Posting, ProbeKind, RangeList, Run, flags, probe_key,
+};
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+use smallvec::SmallVec;
 
 /// Where a row hangs: a probe key, or a place in a list of order comparisons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -13,13 +18,11 @@ pub(super) struct Hanger {
     value: u64,
 }
 
-/// Keys of the guards of a row; [`NO_KEY`] where there is none.
-pub(super) type Guards = [u64; MAX_GUARDS];
-/// Existence keys of the paths that have to be unique for a row to be decided; [`NO_KEY`] where there is none.
-pub(super) type Anchors = [u64; MAX_ANCHORS];
+/// Keys of guards or of anchors.
+pub(super) type Keys = SmallVec<[u64; 2]>;
 
 /// No key: no trie node has this number.
-pub(super) const NO_KEY: u64 = u64::MAX;
+const NO_KEY: u64 = u64::MAX;
 const PROBE: u64 = u64::MAX;
 
 /// The key of a trie node's existence. No string constant has that number.
@@ -65,8 +68,8 @@ impl Hanger {
 struct Entry {
     hanger: Hanger,
     run: Run,
-    guards: Guards,
-    anchors: Anchors,
+    guards: Keys,
+    anchors: Keys,
 }
 
 /// Postings under construction.
@@ -79,19 +82,19 @@ pub(super) struct Postings {
 
 impl Postings {
     /// Hangs rows; to be called in ascending order of rows for each place.
-    pub(super) fn add(&mut self, hanger: Hanger, run: Run, guards: Guards, anchors: Anchors) {
+    pub(super) fn add(&mut self, hanger: Hanger, run: Run, guards: &Keys, anchors: &Keys) {
         let list = match hanger {
             Hanger::ALWAYS => &mut self.always,
             Hanger { value: PROBE, .. } => &mut self.probes,
             _ => &mut self.ranges,
         };
         if let Some(last) = list.last_mut()
-            && (last.hanger, last.guards, last.anchors) == (hanger, guards, anchors)
+            && (last.hanger, &last.guards, &last.anchors) == (hanger, guards, anchors)
             && last.run.extend(&run)
         {
             return;
         }
-        list.push(Entry { hanger, run, guards, anchors });
+        list.push(Entry { hanger, run, guards: guards.clone(), anchors: anchors.clone() });
     }
 
     /// Numbers the postings and writes everything about them.
@@ -100,6 +103,7 @@ impl Postings {
         self.probes.sort_by_key(|entry| entry.hanger.key);
         self.ranges.sort_by_key(|entry| entry.hanger);
         let numbering = Numbering::new(&self, node_count);
+        let mut guards = GuardTable::default();
         let mut starts: Vec<u32> = Vec::with_capacity(numbering.count() + 1);
         let mut runs: Vec<Run> = Vec::with_capacity(self.probes.len());
         let mut groups: Vec<&[Entry]> = vec![&[]; numbering.count()];
@@ -110,7 +114,7 @@ impl Postings {
             let first = runs.len();
             starts.push(first as u32);
             for entry in group {
-                let run = numbering.guarded(entry);
+                let run = guards.run(entry, &numbering);
                 // Runs never grow across postings.
                 if !(runs.len() > first && runs.last_mut().is_some_and(|last| last.extend(&run))) {
                     runs.push(run);
@@ -137,10 +141,13 @@ impl Postings {
             node_flags[node as usize] |= flags::RANGE;
             at += group.len() as u32;
         }
-        let guarded = |entries: &[Entry]| entries.iter().map(|entry| numbering.guarded(entry)).collect::<Vec<Run>>();
+        let mut guarded =
+            |entries: &[Entry]| -> Vec<Run> { entries.iter().map(|entry| guards.run(entry, &numbering)).collect() };
         writer.add(Section::RangeValues, self.ranges.iter().map(|entry| entry.hanger.constant()).collect::<Vec<f64>>());
         writer.add(Section::RangeRuns, guarded(&self.ranges));
         writer.add(Section::AlwaysRuns, guarded(&self.always));
+        writer.add(Section::Guards, guards.guards);
+        writer.add(Section::Anchors, guards.lists);
         writer.add(Section::NodePostings, numbering.nodes);
         writer.add(Section::NodeFlags, node_flags);
         writer.add(Section::Probes, numbering.probes);
@@ -163,11 +170,10 @@ struct Numbering {
 impl Numbering {
     fn new(postings: &Postings, node_count: usize) -> Numbering {
         let entries = || [&postings.probes, &postings.ranges, &postings.always].into_iter().flatten();
-        let mut anchors: Vec<u64> = entries().flat_map(|entry| entry.anchors).filter(|key| *key != NO_KEY).collect();
+        let mut anchors: Vec<u64> = entries().flat_map(|entry| entry.anchors.iter().copied()).collect();
         anchors.sort_unstable();
         anchors.dedup();
-        let guards =
-            entries().flat_map(|entry| entry.guards).filter(|key| *key != NO_KEY).chain(anchors.iter().copied());
+        let guards = entries().flat_map(|entry| entry.guards.iter().copied()).chain(anchors.iter().copied());
         let (mut existence, mut probes): (Vec<(u32, u64)>, Vec<(u32, u64)>) = postings
             .probes
             .iter()
@@ -205,15 +211,43 @@ impl Numbering {
         }
         (self.existence_count + self.probes.binary_search(&key).expect("collected before")) as Posting
     }
+}
 
-    fn guarded(&self, entry: &Entry) -> Run {
+/// Guards of runs, and the lists of what does not fit in them.
+#[derive(Default)]
+struct GuardTable {
+    guards: Vec<Guard>,
+    lists: Vec<Posting>,
+    known: HashMap<Vec<Posting>, u32, FixedState>,
+}
+
+impl GuardTable {
+    /// The run of an entry, with the number of its guards.
+    fn run(&mut self, entry: &Entry, numbering: &Numbering) -> Run {
         let mut run = entry.run;
-        let places = run.guards.iter_mut().chain(&mut run.anchors);
-        for (place, key) in places.zip(entry.guards.into_iter().chain(entry.anchors)) {
-            if key != NO_KEY {
-                *place = self.posting(key);
-            }
+        if entry.guards.is_empty() && entry.anchors.is_empty() {
+            return run;
         }
+        let posting = |key: &u64| numbering.posting(*key);
+        let mut first = [NO_POSTING; FIRST_GUARDS];
+        for (place, key) in first.iter_mut().zip(&entry.guards) {
+            *place = posting(key);
+        }
+        let more = entry.guards.get(FIRST_GUARDS..).unwrap_or_default();
+        let list = if more.is_empty() && entry.anchors.is_empty() {
+            NO_LIST
+        } else {
+            let mut list = vec![more.len() as u32, entry.anchors.len() as u32];
+            list.extend(more.iter().chain(&entry.anchors).map(posting));
+            // Few different branches serve many rows.
+            let lists = &mut self.lists;
+            *self.known.entry(list).or_insert_with_key(|list| {
+                lists.extend_from_slice(list);
+                (lists.len() - list.len()) as u32
+            })
+        };
+        run.guard = self.guards.len() as u32;
+        self.guards.push(Guard { first, list });
         run
     }
 }

@@ -154,6 +154,8 @@ impl Segment {
             probes: self.image.section(Section::Probes),
             posting_runs: self.image.section(Section::PostingRuns),
             runs: self.image.section(Section::Runs),
+            guards: self.image.section(Section::Guards),
+            anchors: self.image.section(Section::Anchors),
             ranges: self.image.section(Section::Ranges),
             range_values: self.image.section(Section::RangeValues),
             range_runs: self.image.section(Section::RangeRuns),
@@ -277,6 +279,12 @@ impl<'a> View<'a> {
     #[inline]
     pub fn query(&self, signature: &Signature) -> Query<'a> {
         Query { cells: self.cells, root: signature.root }
+    }
+
+    /// The cells of all signatures.
+    #[inline]
+    pub fn cells(&self) -> &'a [Cell] {
+        self.cells
     }
 
     /// A column: the constants of one slot for all rows of a signature.

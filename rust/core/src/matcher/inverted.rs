@@ -7,11 +7,11 @@ use super::bits::BitSet;
 use super::columns::{FlatPlan, FlatView, Scratch};
 use super::postings::{Walker, resolve};
 use super::results::Matches;
-use super::verify::Verifier;
+use super::verify::{Memo, Verifier};
 use crate::document::Document;
 use crate::index::{Segment, Signature, Snapshot, View};
-use crate::predicates::{NO_POSTING, Patterns, Run};
-use crate::xpath::ast::ConstantRef;
+use crate::predicates::{NO_GUARD, NO_LIST, NO_POSTING, Patterns, Posting, PredicateIndex, Run};
+use crate::xpath::ast::{ConstantRef, Query};
 use crate::xpath::evaluate::EvaluateError;
 use crate::xpath::symbols::DocumentSymbols;
 use foldhash::fast::FixedState;
@@ -45,6 +45,7 @@ const VERIFY_BATCH: usize = 64;
 struct Shared {
     segment: Weak<Segment>,
     patterns: Arc<OnceLock<Patterns>>,
+    constant_free: Arc<OnceLock<Vec<bool>>>,
     idle: Vec<Part>,
 }
 
@@ -52,6 +53,8 @@ struct Shared {
 #[derive(Debug)]
 struct Part {
     patterns: Arc<OnceLock<Patterns>>,
+    constant_free: Arc<OnceLock<Vec<bool>>>,
+    known: Memo,
     walker: Walker,
     symbols: DocumentSymbols,
     rows_seen: BitSet,
@@ -132,10 +135,13 @@ impl Inverted {
                 let shared = pool.entry(segment.number()).or_insert_with(|| Shared {
                     segment: Arc::downgrade(segment),
                     patterns: Arc::default(),
+                    constant_free: Arc::default(),
                     idle: Vec::new(),
                 });
                 let own = shared.idle.pop().unwrap_or_else(|| Part {
                     patterns: shared.patterns.clone(),
+                    constant_free: shared.constant_free.clone(),
+                    known: Memo::default(),
                     walker: Walker::new(self.settings.path_cache_bytes),
                     symbols: DocumentSymbols::default(),
                     rows_seen: BitSet::default(),
@@ -189,14 +195,20 @@ impl Inverted {
             own.walker.walk(segment, &own.patterns, document, &own.symbols);
             let mut judge = Judge {
                 view: segment.view(),
-                hit: &own.walker.hit,
-                repeated: &own.walker.repeated,
+                predicates: segment.predicates(),
+                walker: &own.walker,
                 document,
                 symbols: &own.symbols,
                 rows_seen: &mut own.rows_seen,
                 flat_plans: &mut own.flat_plans,
                 flat_views: HashMap::default(),
-                verifier: Verifier::new(document, &own.symbols, self.settings.cost_limit),
+                verifier: Verifier::new(
+                    document,
+                    &own.symbols,
+                    self.settings.cost_limit,
+                    own.constant_free.get_or_init(|| Query::without_constants(segment.view().cells())),
+                    &mut own.known,
+                ),
                 pending: Vec::new(),
                 batch: Vec::new(),
                 constants: Vec::new(),
@@ -223,7 +235,8 @@ impl Inverted {
         let mut symbols = DocumentSymbols::default();
         resolve(segment, document, &mut symbols);
         walker.walk(segment, &OnceLock::new(), document, &symbols);
-        candidates(segment, &walker).any(|run| run.rows().contains(&row) && is_open(run, &walker.hit))
+        candidates(segment, &walker)
+            .any(|run| run.rows().contains(&row) && Passage::of(run, &segment.predicates(), &walker) != Passage::Closed)
     }
 }
 
@@ -246,19 +259,44 @@ fn satisfy(satisfied: &mut Vec<Range<u32>>, subscriptions: Range<u32>) {
     }
 }
 
-/// Whether a document hits all that guards a run.
-#[inline]
-fn is_open(run: &Run, hit: &BitSet) -> bool {
-    run.guards.iter().all(|guard| *guard == NO_POSTING || hit.contains(*guard))
+/// What the guards of a run say.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Passage {
+    /// No row can be satisfied.
+    Closed,
+    /// Rows may be satisfied.
+    Open,
+    /// All rows are satisfied.
+    Decided,
+}
+
+impl Passage {
+    #[inline]
+    fn of(run: &Run, predicates: &PredicateIndex<'_>, walker: &Walker) -> Passage {
+        let hit = |posting: &Posting| *posting == NO_POSTING || walker.hit.contains(*posting);
+        let open = if run.is_decided() { Passage::Decided } else { Passage::Open };
+        if run.guard == NO_GUARD {
+            return open;
+        }
+        let guard = &predicates.guards[run.guard as usize];
+        if !guard.first.iter().all(hit) {
+            return Passage::Closed;
+        }
+        let (guards, anchors) = if guard.list == NO_LIST { (&[][..], &[][..]) } else { predicates.list(guard.list) };
+        if !guards.iter().all(hit) {
+            return Passage::Closed;
+        }
+        let unique = run.is_conjunctive() && !anchors.iter().any(|anchor| walker.repeated.contains(*anchor));
+        if unique { Passage::Decided } else { open }
+    }
 }
 
 /// Judges the candidates of one document in one segment.
 struct Judge<'a> {
     view: View<'a>,
-    /// Postings that the document hits.
-    hit: &'a BitSet,
-    /// Of the paths whose uniqueness matters, those that lead to several nodes.
-    repeated: &'a BitSet,
+    predicates: PredicateIndex<'a>,
+    /// What the document hits.
+    walker: &'a Walker,
     document: &'a Document,
     symbols: &'a DocumentSymbols,
     rows_seen: &'a mut BitSet,
@@ -280,7 +318,8 @@ impl<'a> Judge<'a> {
     fn run_all<'r>(&mut self, candidates: impl Iterator<Item = &'r Run>) {
         self.rows_seen.reserve(self.view.row_count() as usize);
         for run in candidates {
-            if !is_open(run, self.hit) {
+            let passage = Passage::of(run, &self.predicates, self.walker);
+            if passage == Passage::Closed {
                 self.rows.guarded += run.rows().len() as u64;
                 continue;
             }
@@ -288,20 +327,20 @@ impl<'a> Judge<'a> {
                 // Rows in several postings are judged once each.
                 for row in run.rows() {
                     if self.rows_seen.insert(row) {
-                        self.judge(run, row..row + 1);
+                        self.judge(run, passage, row..row + 1);
                     }
                 }
             } else {
-                self.judge(run, run.rows());
+                self.judge(run, passage, run.rows());
             }
         }
         self.verify_pending();
         self.rows_seen.clear();
     }
 
-    fn judge(&mut self, run: &Run, rows: Range<u32>) {
+    fn judge(&mut self, run: &Run, passage: Passage, rows: Range<u32>) {
         self.rows.candidates += rows.len() as u64;
-        if run.is_decided() || run.is_conjunctive() && self.is_unique(run) {
+        if passage == Passage::Decided {
             self.rows.decided += rows.len() as u64;
             satisfy(&mut self.satisfied, self.view.subscriptions_of_rows(rows));
         } else if rows.len() < MIN_COLUMNAR_ROWS || !self.refine(run, rows.clone()) {
@@ -310,12 +349,6 @@ impl<'a> Judge<'a> {
         if self.pending.len() >= VERIFY_BATCH {
             self.verify_pending();
         }
-    }
-
-    /// Whether all anchors of a run are unique.
-    #[inline]
-    fn is_unique(&self, run: &Run) -> bool {
-        run.anchors.iter().all(|anchor| *anchor == NO_POSTING || !self.repeated.contains(*anchor))
     }
 
     fn verify(&mut self, signature: u32, rows: Range<u32>) {

@@ -54,10 +54,22 @@ pub fn probe_key(node: TrieNode, kind: ProbeKind, constant: u32) -> u64 {
     u64::from(node) << 34 | (kind as u64) << 32 | u64::from(constant)
 }
 
-/// Guards kept per run: each is one bit to test before anything is evaluated.
-pub const MAX_GUARDS: usize = 2;
-/// Anchors kept per run: each is one bit to test before its rows are decided without evaluation.
-pub const MAX_ANCHORS: usize = 2;
+/// Guards that are tested before a list of further ones is looked at.
+pub const FIRST_GUARDS: usize = 2;
+/// No guard.
+pub const NO_GUARD: u32 = u32::MAX;
+/// No list of further guards and anchors.
+pub const NO_LIST: u32 = u32::MAX;
+
+/// What a document must hit, besides the posting of a run, to satisfy any of its rows.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+pub struct Guard {
+    /// Postings; [`NO_POSTING`] asks nothing.
+    pub first: [Posting; FIRST_GUARDS],
+    /// Where the list of further postings and of anchors starts, or [`NO_LIST`].
+    pub list: u32,
+}
 
 /// Neighbouring rows of one signature.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
@@ -69,10 +81,8 @@ pub struct Run {
     length: u32,
     /// Signature of the rows.
     pub signature: u32,
-    /// Postings that a document must hit as well to satisfy any of the rows; [`NO_POSTING`] asks nothing.
-    pub guards: [Posting; MAX_GUARDS],
-    /// For conjunctive runs: paths that decide them by leading to one node only; [`NO_POSTING`] asks nothing.
-    pub anchors: [Posting; MAX_ANCHORS],
+    /// Number of its [`Guard`], or [`NO_GUARD`].
+    pub guard: u32,
 }
 
 impl Run {
@@ -89,8 +99,7 @@ impl Run {
     pub fn new(row: u32, length: u32, signature: u32, shared: bool, decided: bool, conjunctive: bool) -> Run {
         let mark = |set: bool, mark: u32| if set { mark } else { 0 };
         let marks = mark(shared, Run::SHARED) | mark(decided, Run::DECIDED) | mark(conjunctive, Run::CONJUNCTIVE);
-        let (guards, anchors) = ([NO_POSTING; MAX_GUARDS], [NO_POSTING; MAX_ANCHORS]);
-        Run { row, length: length | marks, signature, guards, anchors }
+        Run { row, length: length | marks, signature, guard: NO_GUARD }
     }
 
     /// Its rows.
@@ -122,8 +131,7 @@ impl Run {
         let follows = self.signature == next.signature
             && self.rows().end == next.row
             && (self.length ^ next.length) & Run::MARKS == 0
-            && self.guards == next.guards
-            && self.anchors == next.anchors;
+            && self.guard == next.guard;
         if follows {
             self.length += next.length & !Run::MARKS;
         }
@@ -187,6 +195,10 @@ pub struct PredicateIndex<'a> {
     pub posting_runs: &'a [u32],
     /// All runs.
     pub runs: &'a [Run],
+    /// What guards runs.
+    pub guards: &'a [Guard],
+    /// Lists of further guards and of anchors, each behind the two numbers of them.
+    pub anchors: &'a [Posting],
     /// Order comparisons, by trie node.
     pub ranges: &'a [RangeList],
     /// Their constants.
@@ -225,6 +237,14 @@ impl<'a> PredicateIndex<'a> {
     pub fn runs(&self, posting: Posting) -> &'a [Run] {
         let (start, end) = (self.posting_runs[posting as usize], self.posting_runs[posting as usize + 1]);
         &self.runs[start as usize..end as usize]
+    }
+
+    /// The further guards and the anchors of a list.
+    #[inline]
+    pub fn list(&self, list: u32) -> (&'a [Posting], &'a [Posting]) {
+        let Some(&[guards, anchors, ref postings @ ..]) = self.anchors.get(list as usize..) else { return (&[], &[]) };
+        let (guards, others) = postings.split_at(guards as usize);
+        (guards, &others[..anchors as usize])
     }
 
     /// Numbers of the range lists at a trie node.
