@@ -281,12 +281,6 @@ impl<'a> View<'a> {
         Query { cells: self.cells, root: signature.root }
     }
 
-    /// The cells of all signatures.
-    #[inline]
-    pub fn cells(&self) -> &'a [Cell] {
-        self.cells
-    }
-
     /// A column: the constants of one slot for all rows of a signature.
     #[inline]
     pub fn column(&self, signature: &Signature, slot: u32) -> &'a [Value] {

@@ -7,11 +7,11 @@ use super::bits::BitSet;
 use super::columns::{FlatPlan, FlatView, Scratch};
 use super::postings::{Walker, resolve};
 use super::results::Matches;
-use super::verify::{Memo, Verifier};
+use super::verify::Verifier;
 use crate::document::Document;
 use crate::index::{Segment, Signature, Snapshot, View};
 use crate::predicates::{NO_GUARD, NO_LIST, NO_POSTING, Patterns, Posting, PredicateIndex, Run};
-use crate::xpath::ast::{ConstantRef, Query};
+use crate::xpath::ast::ConstantRef;
 use crate::xpath::evaluate::EvaluateError;
 use crate::xpath::symbols::DocumentSymbols;
 use foldhash::fast::FixedState;
@@ -45,7 +45,6 @@ const VERIFY_BATCH: usize = 64;
 struct Shared {
     segment: Weak<Segment>,
     patterns: Arc<OnceLock<Patterns>>,
-    constant_free: Arc<OnceLock<Vec<bool>>>,
     idle: Vec<Part>,
 }
 
@@ -53,8 +52,6 @@ struct Shared {
 #[derive(Debug)]
 struct Part {
     patterns: Arc<OnceLock<Patterns>>,
-    constant_free: Arc<OnceLock<Vec<bool>>>,
-    known: Memo,
     walker: Walker,
     symbols: DocumentSymbols,
     rows_seen: BitSet,
@@ -135,13 +132,10 @@ impl Inverted {
                 let shared = pool.entry(segment.number()).or_insert_with(|| Shared {
                     segment: Arc::downgrade(segment),
                     patterns: Arc::default(),
-                    constant_free: Arc::default(),
                     idle: Vec::new(),
                 });
                 let own = shared.idle.pop().unwrap_or_else(|| Part {
                     patterns: shared.patterns.clone(),
-                    constant_free: shared.constant_free.clone(),
-                    known: Memo::default(),
                     walker: Walker::new(self.settings.path_cache_bytes),
                     symbols: DocumentSymbols::default(),
                     rows_seen: BitSet::default(),
@@ -202,13 +196,7 @@ impl Inverted {
                 rows_seen: &mut own.rows_seen,
                 flat_plans: &mut own.flat_plans,
                 flat_views: HashMap::default(),
-                verifier: Verifier::new(
-                    document,
-                    &own.symbols,
-                    self.settings.cost_limit,
-                    own.constant_free.get_or_init(|| Query::without_constants(segment.view().cells())),
-                    &mut own.known,
-                ),
+                verifier: Verifier::new(document, &own.symbols, self.settings.cost_limit),
                 pending: Vec::new(),
                 batch: Vec::new(),
                 constants: Vec::new(),

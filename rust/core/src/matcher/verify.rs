@@ -10,8 +10,6 @@ use crate::xpath::ast::{Axis, CompareOp, ConstantRef, Expr, ExprId, Function, NO
 use crate::xpath::evaluate::number::to_number;
 use crate::xpath::evaluate::{EvaluateError, Evaluator, compare_numbers};
 use crate::xpath::symbols::DocumentSymbols;
-use foldhash::fast::FixedState;
-use hashbrown::HashMap;
 use std::cell::OnceCell;
 use std::rc::Rc;
 
@@ -29,14 +27,7 @@ pub(super) struct Verifier<'d> {
     budget: u32,
     /// Made when the first step needs it.
     lists: OnceCell<Rc<ElementLists>>,
-    /// Which cells have no constants: what they say of a node is the same for all rows.
-    constant_free: &'d [bool],
-    /// Whether something is behind the steps from a cell on, at a node.
-    known: &'d mut Memo,
 }
-
-/// Answers that the rows of a segment share within one document, by cell and node.
-pub(super) type Memo = HashMap<(u32, NodeId), bool, FixedState>;
 
 /// A test of one node's value against a constant.
 #[derive(Clone, Copy)]
@@ -63,16 +54,8 @@ impl ValueTest<'_> {
 }
 
 impl<'d> Verifier<'d> {
-    /// `known` is emptied: it is passed in for its memory.
-    pub(super) fn new(
-        document: &'d Document,
-        symbols: &'d DocumentSymbols,
-        cost_limit: u64,
-        constant_free: &'d [bool],
-        known: &'d mut Memo,
-    ) -> Self {
-        known.clear();
-        Verifier { document, symbols, cost_limit, budget: 0, lists: OnceCell::new(), constant_free, known }
+    pub(super) fn new(document: &'d Document, symbols: &'d DocumentSymbols, cost_limit: u64) -> Self {
+        Verifier { document, symbols, cost_limit, budget: 0, lists: OnceCell::new() }
     }
 
     /// Whether the document satisfies the expression.
@@ -202,23 +185,17 @@ impl<'d> Verifier<'d> {
         if at == NONE {
             return Ok(test.passes(self.document.string_value(node)));
         }
-        let shared = matches!(test, ValueTest::Exists) && self.constant_free[at as usize];
-        if shared && let Some(known) = self.known.get(&(at, node)) {
-            return Ok(*known);
-        }
         let step = query.step(at);
-        let found = self.walk(&step, node, |this, next| {
+        // Keeping answers of parts without constants, by cell and node, for all rows of a document was tried: the
+        // look-ups cost a fifth more than they saved.
+        self.walk(&step, node, |this, next| {
             for predicate in query.list(step.predicates) {
                 if !this.boolean(query, constants, predicate, next)? {
                     return Ok(false);
                 }
             }
             this.steps(query, constants, step.next, next, test)
-        })?;
-        if shared {
-            self.known.insert((at, node), found);
-        }
-        Ok(found)
+        })
     }
 
     /// Calls `visit` for the nodes of a step until it says true.

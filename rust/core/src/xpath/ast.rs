@@ -440,20 +440,6 @@ impl<'a> Query<'a> {
         into.len() as ExprId - 1
     }
 
-    /// For each cell, whether nothing it consists of is a constant.
-    pub fn without_constants(cells: &[Cell]) -> Vec<bool> {
-        let mut free: Vec<bool> = Vec::with_capacity(cells.len());
-        for cell in cells {
-            let mut own = !matches!(cell.tag, TAG_STRING | TAG_NUMBER);
-            cell.map_references(|reference| {
-                own &= free[reference as usize];
-                reference
-            });
-            free.push(own);
-        }
-        free
-    }
-
     /// A cell as a step, if it is one.
     pub fn as_step(&self, id: u32) -> Option<Step> {
         (self.cells[id as usize].tag == TAG_STEP).then(|| self.step(id))
