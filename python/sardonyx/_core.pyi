@@ -11,7 +11,7 @@ __all__ = ["Document", "Index", "Splitter", "__version__", "check", "notificatio
 
 __version__: str
 
-Matcher: TypeAlias = Literal["inverted", "naive"]
+Matcher: TypeAlias = Literal["inverted", "xpush", "naive"]
 
 @type_check_only
 class ErrorFields(TypedDict):
@@ -60,7 +60,13 @@ class Document:
 class Index:
     """A population of subscriptions; immutable generations behind a mutable handle."""
 
-    def __new__(cls, limits: Mapping[str, int | str] | None = None, cost_limit: int | None = None) -> Index: ...
+    def __new__(
+        cls,
+        limits: Mapping[str, int | str] | None = None,
+        cost_limit: int | None = None,
+        xpush: Mapping[str, Any] | None = None,
+    ) -> Index:
+        """An empty index; `xpush` holds options of that matcher, named as in `sardonyx.config.XPushSettings`."""
     @property
     def generation(self) -> int: ...
     def __len__(self) -> int:
@@ -115,12 +121,17 @@ class Index:
         """Write the current generation to one file (atomically); returns its content hash (hex)."""
     @staticmethod
     def load(
-        path: str, verify: bool = True, cost_limit: int | None = None, limits: Mapping[str, int | str] | None = None
+        path: str,
+        verify: bool = True,
+        cost_limit: int | None = None,
+        limits: Mapping[str, int | str] | None = None,
+        xpush: Mapping[str, Any] | None = None,
     ) -> Index:
         """Open a saved index by memory map; raises `IndexFormatError` if it is foreign, truncated or damaged."""
     def stats(self) -> dict[str, int]:
         """Counters and sizes: `subscriptions`, `rows`, `signatures`, `segments`, `tombstones`, `generation`,
-        `index_bytes`, `cache_bytes`, `path_states`, `path_cache_clears`, `documents`, ...
+        `index_bytes`, `cache_bytes`, `path_states`, `path_cache_clears`, `documents`, ...; of the matcher `xpush`:
+        `xpush_states`, `xpush_state_members`, `xpush_transitions`, `xpush_lookups`, `xpush_hits`, `xpush_clears`, ...
         """
 
 def check(
