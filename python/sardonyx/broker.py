@@ -334,6 +334,6 @@ class Broker:
     def stats(self) -> dict[str, int]:
         """Counters and sizes of the index: `subscriptions`, `rows`, `signatures`, `segments`, `index_bytes`, ...
 
-        What the matcher `xpush` did is under `xpush_states`, `xpush_lookups`, `xpush_hits` and others (`docs/xpush.md`).
+        What the matcher `xpush` did: `xpush_states`, `xpush_lookups`, `xpush_hits` and others (see `docs/xpush.md`).
         """
         return self._index.stats()

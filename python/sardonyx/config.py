@@ -17,8 +17,10 @@ DoctypePolicy = Literal["allow", "forbid"]
 """What to do with a DOCTYPE: read its internal subset within limits, or refuse the document."""
 
 MatcherName = Literal["inverted", "xpush", "naive"]
-"""What answers which subscriptions a document satisfies: the shared index, the XPush machine, or every query in turn (the
-oracle)."""
+"""What answers which subscriptions a document satisfies: the shared index, the XPush machine, or every query in turn.
+
+The last is the oracle of the others.
+"""
 
 _LARGEST = 2**63 - 1
 
@@ -132,9 +134,12 @@ class XPushSettings:
     sardonyx.errors.SettingsError: order has 'a' twice in one chain
     """
 
-    top_down: bool = _switch(True, "Prune by the path from the document's root: what it does not lead to is not looked at.")
+    top_down: bool = _switch(
+        True, "Prune by the path from the document's root: what it does not lead to is not looked at."
+    )
     early: bool = _switch(
-        True, "Report a filter as soon as it is known to be true and drop it from the states. Works with `top_down` only."
+        True,
+        "Report a filter as soon as it is known to be true and drop it from the states. Works with `top_down` only.",
     )
     order: tuple[tuple[str, ...], ...] | None = field(
         default=None,
@@ -194,7 +199,8 @@ class BrokerSettings:
         *get_args(MatcherName),
     )
     xpush: XPushSettings = field(
-        default_factory=XPushSettings, metadata={"unit": "", "doc": "Options of the matcher `xpush`: see `XPushSettings`."}
+        default_factory=XPushSettings,
+        metadata={"unit": "", "doc": "Options of the matcher `xpush`: see `XPushSettings`."},
     )
     threads: int | None = _setting(
         None, "threads", "Threads of one `match_batch`. None: as many as the process may use processors.", most=1024
@@ -243,6 +249,10 @@ def describe(cls: type[Any]) -> list[tuple[str, Any, str, str]]:
     """Name, default, unit and description of every setting of `Limits`, `XPushSettings` or `BrokerSettings`."""
 
     def default(item: Field[Any]) -> Any:
-        return item.default if item.default is not MISSING else {"limits": "Limits()", "xpush": "XPushSettings()"}[item.name]
+        return (
+            item.default
+            if item.default is not MISSING
+            else {"limits": "Limits()", "xpush": "XPushSettings()"}[item.name]
+        )
 
     return [(item.name, default(item), item.metadata["unit"], item.metadata["doc"]) for item in fields(cls)]

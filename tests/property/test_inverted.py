@@ -1,4 +1,4 @@
-"""The matchers with structures of their own against the naive one, over populations that change in every way an index can change."""
+"""All matchers against the naive one, over populations that change in every way an index can change."""
 
 from pathlib import Path
 from typing import Any

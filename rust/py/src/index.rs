@@ -17,7 +17,8 @@ use pyo3_arrow::input::{AnyArray, AnyRecordBatch};
 use sardonyx_core::index::bulk::{Registration, build};
 use sardonyx_core::index::{Filter, Population, Snapshot};
 use sardonyx_core::matcher::{
-    DocumentInput, DocumentOutcome, Inverted, Matcher, Matchers, Matches, Settings, XPush, XPushSettings, match_documents,
+    DocumentInput, DocumentOutcome, Inverted, Matcher, Matchers, Matches, Settings, XPush, XPushSettings,
+    match_documents,
 };
 use sardonyx_core::xpath::display::query_text;
 use sardonyx_core::xpath::evaluate::{Evaluator, Value};
@@ -76,9 +77,9 @@ fn matcher_named(name: &str) -> PyResult<Matcher> {
         "inverted" => Ok(Matcher::Inverted),
         "xpush" => Ok(Matcher::XPush),
         "naive" => Ok(Matcher::Naive),
-        other => Err(PyValueError::new_err(format!(
-            "matcher is {other:?}; it must be \"inverted\", \"xpush\" or \"naive\""
-        ))),
+        other => {
+            Err(PyValueError::new_err(format!("matcher is {other:?}; it must be \"inverted\", \"xpush\" or \"naive\"")))
+        }
     }
 }
 

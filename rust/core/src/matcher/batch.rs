@@ -116,8 +116,7 @@ pub fn match_documents(
                     DocumentInput::Bytes(bytes, stream) => (parser.parse(bytes), stream),
                     DocumentInput::Text(text, stream) => (parser.parse_str(text), stream),
                 };
-                let outcome =
-                    parsed.map(|document| matchers.match_document(&mut worker, snapshot, &document, stream));
+                let outcome = parsed.map(|document| matchers.match_document(&mut worker, snapshot, &document, stream));
                 done.push((number, outcome));
             }
         }

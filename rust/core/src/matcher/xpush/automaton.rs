@@ -115,6 +115,9 @@ pub(super) struct Automaton {
     pub(super) operands: Lists,
     /// The states that have a state as operand.
     pub(super) consumers: Lists,
+    /// Of those, the ones that have to be looked at when a state is not as without leaves: a conjunction that is false
+    /// without leaves watches one operand only, the one with the fewest consumers, since all have to change for it.
+    pub(super) watchers: Lists,
     /// The edges that ask for a state.
     pub(super) in_edges: Lists,
     /// Truth of each state at a node where all leaves are false, 64 a word.
@@ -197,7 +200,7 @@ impl Automaton {
 
     /// Bytes in use.
     pub(super) fn memory_bytes(&self) -> usize {
-        let lists = [&self.operands, &self.consumers, &self.in_edges, &self.root_rows];
+        let lists = [&self.operands, &self.consumers, &self.watchers, &self.in_edges, &self.root_rows];
         lists.iter().map(|list| list.memory_bytes()).sum::<usize>()
             + self.groups.capacity() * size_of::<Group>()
             + self.targets.capacity() * 4

@@ -24,6 +24,31 @@ enum Node {
     Inner(Connective, u32, u32),
 }
 
+/// Which states to look at when a state changes, see [`Automaton::watchers`].
+fn watchers(automaton: &Automaton) -> Lists {
+    let mut pairs = Vec::new();
+    for number in 0..automaton.connectives.len() as u32 {
+        let state = automaton.first_inner() + number;
+        let operands = automaton.operands.get(number);
+        let base = automaton.base(state);
+        // What every change of the state needs: all operands that hold it where it is.
+        let holding = match (automaton.connectives[number as usize], base) {
+            (Connective::And, false) => Some(false),
+            (Connective::Or, true) => Some(true),
+            _ => None,
+        };
+        match holding {
+            None => pairs.extend(operands.iter().map(|operand| (*operand, state))),
+            Some(truth) => {
+                let holders = operands.iter().filter(|operand| automaton.base(**operand) == truth);
+                let rarest = holders.min_by_key(|operand| automaton.consumers.get(**operand).len());
+                pairs.extend(rarest.map(|operand| (*operand, state)));
+            }
+        }
+    }
+    Lists::of_pairs(automaton.state_count() as usize, pairs.iter().copied())
+}
+
 /// States under construction, numbered as they come: operands and targets before what uses them.
 #[derive(Debug)]
 pub(super) struct AutomatonBuilder {
@@ -225,6 +250,8 @@ impl AutomatonBuilder {
             let state = first + number;
             automaton.base[state as usize / 64] |= u64::from(holds) << (state % 64);
         }
+
+        automaton.watchers = watchers(&automaton);
 
         let mut rows: Vec<(State, u32)> =
             self.rows.iter().map(|(state, row)| (numbers[*state as usize], *row)).collect();

@@ -131,8 +131,7 @@ impl DownMaker {
                 Some(wanted) => {
                     let start = wanted.partition_point(|flagged| edge_of(*flagged) < all.start);
                     let end = wanted.partition_point(|flagged| edge_of(*flagged) < all.end);
-                    self.entries
-                        .extend(wanted[start..end].iter().map(|flagged| flagged | matched(edge_of(*flagged))));
+                    self.entries.extend(wanted[start..end].iter().map(|flagged| flagged | matched(edge_of(*flagged))));
                 }
             }
         }
@@ -194,9 +193,11 @@ impl DownMaker {
             }
             same
         });
-        let defaults = self.entries.iter().copied().filter(|entry| {
-            entry & MATCHED != 0 && automaton.base(automaton.targets[edge_of(*entry) as usize])
-        });
+        let defaults = self
+            .entries
+            .iter()
+            .copied()
+            .filter(|entry| entry & MATCHED != 0 && automaton.base(automaton.targets[edge_of(*entry) as usize]));
         Down {
             defaults: defaults.collect(),
             entries: self.entries.as_slice().into(),

@@ -1,6 +1,6 @@
 //! One worker's machine for one segment: runs documents through the store.
 
-use super::automaton::{Automaton, INEXACT, Reach, State};
+use super::automaton::{Automaton, INEXACT, Reach};
 use super::down::{DEAD, DownId, Input, TOP};
 use super::order::SymbolOrder;
 use super::sets::{EMPTY, SetId};
@@ -35,6 +35,9 @@ pub(super) struct Machine {
     pub(super) order: Option<Arc<SymbolOrder>>,
     pub(super) store: Store,
     frames: Vec<Frame>,
+    /// Classes of text nodes and comments.
+    text_class: u32,
+    comment_class: u32,
     /// Classes of a document's names, for elements, attributes and processing instructions.
     classes: [Vec<u32>; 3],
     reported: HashSet<SetId, FixedState>,
@@ -51,11 +54,15 @@ impl Machine {
         let automaton = shared.automaton(segment);
         let order = settings.order.as_ref().map(|order| Arc::new(order.over(segment.symbols())));
         let parts = Parts { automaton: &automaton, segment, view: segment.view(), order: order.as_deref() };
-        let store = Store::new(settings.top_down, settings.early, settings.store_bytes, parts);
+        let mut store = Store::new(settings.top_down, settings.early, settings.store_bytes, parts);
+        let mut nameless = |kind| store.class(Input { kind, tests: [NO_SYMBOL; 3] });
+        let (text_class, comment_class) = (nameless(Reach::Text), nameless(Reach::Comment));
         let mut machine = Machine {
             automaton,
             order,
             store,
+            text_class,
+            comment_class,
             frames: Vec::new(),
             classes: Default::default(),
             reported: HashSet::default(),
@@ -113,14 +120,11 @@ impl Machine {
         while self.frames.len() > 1 {
             self.close(subject, parts);
         }
-        let value = if self.store.asks_values(TOP) {
-            self.store.value(TOP, document.string_value(0), parts)
-        } else {
-            NO_VALUE
-        };
+        let value =
+            if self.store.asks_values(TOP) { self.store.value(TOP, document.string_value(0), parts) } else { NO_VALUE };
         let state = self.top().state;
         let accepted = self.store.accept(state, value, &automaton);
-        self.take(accepted, &automaton);
+        self.take(accepted);
         self.rows.sort_unstable_by_key(|row| row & !INEXACT);
         self.rows_seen.clear();
         self.clear_if_full();
@@ -135,8 +139,8 @@ impl Machine {
             NodeKind::Element | NodeKind::Root => (0, Reach::Child),
             NodeKind::Attribute => (1, Reach::Attribute),
             NodeKind::ProcessingInstruction => (2, Reach::Instruction),
-            NodeKind::Text => return self.store.class(Input { kind: Reach::Text, tests: [NO_SYMBOL; 3] }),
-            NodeKind::Comment => return self.store.class(Input { kind: Reach::Comment, tests: [NO_SYMBOL; 3] }),
+            NodeKind::Text => return self.text_class,
+            NodeKind::Comment => return self.comment_class,
         };
         let known = self.classes[place][name as usize];
         if known != UNKNOWN_CLASS {
@@ -217,15 +221,14 @@ impl Machine {
         if self.reported.insert(edges) {
             let filters = self.store.report(edges, automaton);
             let before = self.rows.len();
-            self.take(filters, automaton);
+            self.take(filters);
             self.early_rows += (self.rows.len() - before) as u64;
         }
     }
 
     /// Takes the rows of filters, each once.
-    fn take(&mut self, filters: SetId, automaton: &Automaton) {
-        let states: &[State] = self.store.sets.get(filters);
-        for row in states.iter().flat_map(|state| automaton.rows(*state)) {
+    fn take(&mut self, filters: SetId) {
+        for row in self.store.side.get(filters) {
             if self.rows_seen.insert(row & !INEXACT) {
                 self.rows.push(*row);
             }

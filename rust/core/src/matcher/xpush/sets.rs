@@ -53,9 +53,8 @@ impl Sets {
         self.members.extend_from_slice(members);
         self.starts.push(self.members.len());
         let (all, starts, hasher) = (&self.members, &self.starts, &self.hasher);
-        self.table.insert_unique(hash, set, |set| {
-            hasher.hash_one(&all[starts[*set as usize]..starts[*set as usize + 1]])
-        });
+        self.table
+            .insert_unique(hash, set, |set| hasher.hash_one(&all[starts[*set as usize]..starts[*set as usize + 1]]));
         set
     }
 

@@ -71,7 +71,10 @@ pub(super) struct Store {
     capacity_bytes: usize,
     /// Bytes at which it is cleared: the capacity, or more where the open nodes alone need that.
     limit_bytes: usize,
+    /// The states.
     pub(super) sets: Sets,
+    /// Other sets: edges on their way to a report, rows reported, tests passed.
+    pub(super) side: Sets,
     downs: Vec<Down>,
     down_numbers: HashTable<DownId>,
     /// Name tests of each top-down state's nodes, told apart only if the automaton asks for names.
@@ -122,6 +125,7 @@ impl Store {
             capacity_bytes,
             limit_bytes: capacity_bytes,
             sets: Sets::default(),
+            side: Sets::default(),
             downs: Vec::new(),
             down_numbers: HashTable::new(),
             down_tests: Vec::new(),
@@ -161,6 +165,7 @@ impl Store {
     /// Bytes in use, about.
     pub(super) fn memory_bytes(&self) -> usize {
         self.sets.memory_bytes()
+            + self.side.memory_bytes()
             + self.part_bytes
             + self.transitions * TRANSITION_BYTES
             + self.values.len() * 3 * size_of::<(u32, ValueClass)>()
@@ -291,9 +296,8 @@ impl Store {
         self.down_tests.push(tests);
         if id > TOP {
             let (downs, tests, hasher) = (&self.downs, &self.down_tests, &self.hasher);
-            self.down_numbers.insert_unique(hash, id, |at| {
-                hasher.hash_one((&downs[*at as usize].entries[..], tests[*at as usize]))
-            });
+            self.down_numbers
+                .insert_unique(hash, id, |at| hasher.hash_one((&downs[*at as usize].entries[..], tests[*at as usize])));
         }
         id
     }
@@ -315,13 +319,17 @@ impl Store {
         if number == NO_VALUES {
             return NO_VALUE;
         }
-        let index = &self.indexes[number as usize];
-        let class = index.class(value, &parts.view, parts.segment.strings(), &mut self.sets);
+        let index = &mut self.indexes[number as usize];
         let values = &mut self.values;
-        *self.value_numbers.entry((number, class)).or_insert_with(|| {
+        let mut make = |class| {
             values.push((number, class));
             (values.len() - 1) as ValueId
-        })
+        };
+        if let Some((known, class)) = index.by_string(value, &parts.view) {
+            return *known.get_or_insert_with(|| make(class));
+        }
+        let class = index.class(value, &parts.view, parts.segment.strings(), &mut self.side);
+        *self.value_numbers.entry((number, class)).or_insert_with(|| make(class))
     }
 
     /// The end of a node.
@@ -352,14 +360,14 @@ impl Store {
         list.extend_from_slice(&self.downs[down as usize].names);
         let (index, class) = self.values[value as usize];
         if index != NO_VALUES {
-            self.indexes[index as usize].passed(class, &self.sets, list);
+            self.indexes[index as usize].passed(class, &self.side, list);
         }
         let mut next = 0;
         loop {
             while let Some(changed) = list.get(next) {
                 next += 1;
                 flipped[*changed as usize] = *run;
-                for consumer in automaton.consumers.get(*changed) {
+                for consumer in automaton.watchers.get(*changed) {
                     if queued[*consumer as usize] != *run {
                         queued[*consumer as usize] = *run;
                         queue.push(Reverse(*consumer));
@@ -390,9 +398,9 @@ impl Store {
             let asking = automaton.in_edges.get(*changed).iter().filter_map(|edge| down.entry(*edge));
             found.extend(asking.filter(|entry| entry & flags::MATCHED != 0));
         }
-        found.extend(down.defaults.iter().filter(|entry| {
-            flipped[automaton.targets[edge_of(**entry) as usize] as usize] != *run
-        }));
+        found.extend(
+            down.defaults.iter().filter(|entry| flipped[automaton.targets[edge_of(**entry) as usize] as usize] != *run),
+        );
         let deep = automaton.edges_by(Reach::Descendant);
         let through = self.sets.get(state).iter().filter(|edge| deep.contains(edge));
         found.extend(through.filter_map(|edge| down.entry(*edge)));
@@ -408,7 +416,7 @@ impl Store {
                 other.push(edge_of(entry));
             }
         }
-        Popped { kept: self.sets.intern(edges), early: self.sets.intern(other) }
+        Popped { kept: self.sets.intern(edges), early: self.side.intern(other) }
     }
 
     /// A node's state after one more of its children; `ordered` if the document keeps the order of siblings.
@@ -453,24 +461,24 @@ impl Store {
         let from = &self.downs[down as usize];
         let spine = |edge: &State| from.entry(*edge).filter(|entry| entry & flags::SPINE != 0);
         let mut found: Vec<State> = Vec::new();
-        for edge in self.sets.get(edges) {
+        for edge in self.side.get(edges) {
             if deep.contains(edge) && spine(edge).is_some() {
                 found.push(*edge);
             }
         }
-        alternatives(automaton, self.sets.get(edges), |state| {
+        alternatives(automaton, self.side.get(edges), |state| {
             let asking = automaton.in_edges.get(state).iter();
             let asking = asking.filter(|edge| spine(edge).is_some_and(|entry| entry & flags::MATCHED != 0));
             found.extend(asking);
         });
         found.sort_unstable();
         found.dedup();
-        let made = self.sets.intern(&found);
+        let made = self.side.intern(&found);
         self.ups.insert((down, edges), made);
         made
     }
 
-    /// The filters that edges at the document node make true, as states.
+    /// The filters that edges at the document node make true, as marked rows.
     pub(super) fn report(&mut self, edges: SetId, automaton: &Automaton) -> SetId {
         if let Some(known) = self.reports.get(&edges) {
             self.counts.lookups += 1;
@@ -478,19 +486,15 @@ impl Store {
         }
         self.count(false);
         let mut found: Vec<State> = Vec::new();
-        alternatives(automaton, self.sets.get(edges), |state| {
-            if !automaton.rows(state).is_empty() {
-                found.push(state);
-            }
-        });
+        alternatives(automaton, self.side.get(edges), |state| found.extend(automaton.rows(state)));
         found.sort_unstable();
         found.dedup();
-        let made = self.sets.intern(&found);
+        let made = self.side.intern(&found);
         self.reports.insert(edges, made);
         made
     }
 
-    /// The filters that are true at the end of the document, as states.
+    /// The filters that are true at the end of the document, as marked rows.
     pub(super) fn accept(&mut self, state: SetId, value: ValueId, automaton: &Automaton) -> SetId {
         if let Some(known) = self.tops.get(&(state, value)) {
             self.counts.lookups += 1;
@@ -499,15 +503,12 @@ impl Store {
         self.count(false);
         self.close_over(state, value, TOP, automaton);
         let Scratch { flipped, run, list, .. } = &self.scratch;
-        let mut found: Vec<State> = list
-            .iter()
-            .copied()
-            .filter(|changed| !automaton.base(*changed) && !automaton.rows(*changed).is_empty())
-            .collect();
-        let unchanged = |root: &State| automaton.base(*root) && flipped[*root as usize] != *run;
-        found.extend(automaton.roots.iter().copied().filter(unchanged));
+        let changed = list.iter().filter(|state| !automaton.base(**state));
+        let unchanged = |root: &&State| automaton.base(**root) && flipped[**root as usize] != *run;
+        let held = changed.chain(automaton.roots.iter().filter(unchanged));
+        let mut found: Vec<u32> = held.flat_map(|state| automaton.rows(*state)).copied().collect();
         found.sort_unstable();
-        let made = self.sets.intern(&found);
+        let made = self.side.intern(&found);
         self.tops.insert((state, value), made);
         made
     }
@@ -515,10 +516,10 @@ impl Store {
     /// Forgets everything but what the open nodes stand on, which gets new numbers in place.
     pub(super) fn clear(&mut self, frames: &mut [Frame]) {
         let sets = std::mem::take(&mut self.sets);
+        self.side = Sets::default();
         let mut downs: Vec<Option<Down>> = std::mem::take(&mut self.downs).into_iter().map(Some).collect();
         let tests = std::mem::take(&mut self.down_tests);
-        let mut indexes: Vec<Option<ValueIndex>> =
-            std::mem::take(&mut self.indexes).into_iter().map(Some).collect();
+        let mut indexes: Vec<Option<ValueIndex>> = std::mem::take(&mut self.indexes).into_iter().map(Some).collect();
         self.down_numbers.clear();
         self.index_numbers.clear();
         self.value_numbers = Map::default();
@@ -538,7 +539,8 @@ impl Store {
             let Some(mut down) = downs[old as usize].take() else { continue };
             down.next = Vec::new();
             if let Some(index) = indexes.get_mut(down.values as usize) {
-                if let Some(index) = index.take() {
+                if let Some(mut index) = index.take() {
+                    index.forget();
                     index_numbers.insert(down.values, self.push_index(index));
                 }
                 down.values = index_numbers[&down.values];

@@ -49,7 +49,10 @@ impl Cut {
 pub(super) struct ValueIndex {
     /// The tests, ascending.
     pub(super) tests: Box<[State]>,
-    strings: HashMap<u32, State, FixedState>,
+    /// String constants: the test of each, and the value state of values that equal it, if it was asked for.
+    strings: HashMap<u32, (State, Option<u32>), FixedState>,
+    /// The value state of values that equal none, likewise.
+    nothing: Option<u32>,
     cuts: Vec<Cut>,
     /// `(cut, test)` of `<` and `<=`: true until that cut is passed.
     less: Vec<(u32, State)>,
@@ -67,6 +70,7 @@ impl ValueIndex {
         let mut index = ValueIndex {
             tests: tests.into(),
             strings: HashMap::default(),
+            nothing: None,
             cuts: Vec::new(),
             less: Vec::new(),
             greater: Vec::new(),
@@ -78,7 +82,7 @@ impl ValueIndex {
         for state in tests {
             match automaton.test(*state) {
                 Test::Equal(string) => {
-                    index.strings.insert(string, *state);
+                    index.strings.insert(string, (*state, None));
                 }
                 Test::Contains(string) => index.pattern_tests.push((string, false, *state)),
                 Test::StartsWith(string) => index.pattern_tests.push((string, true, *state)),
@@ -122,6 +126,29 @@ impl ValueIndex {
         }
     }
 
+    /// Where the value state of a value is kept, and its class, if no test asks for more than equality of strings: the
+    /// most frequent case, which needs one table less.
+    #[inline]
+    pub(super) fn by_string(&mut self, value: &str, view: &View<'_>) -> Option<(&mut Option<u32>, ValueClass)> {
+        if !self.cuts.is_empty() || self.patterns.is_some() {
+            return None;
+        }
+        let string = view.find_string(value).unwrap_or(NO_STRING);
+        Some(match self.strings.get_mut(&string) {
+            Some((_, known)) => (known, ValueClass { string, ..ValueClass::NONE }),
+            None => (&mut self.nothing, ValueClass::NONE),
+        })
+    }
+
+    /// Forgets the value states.
+    pub(super) fn forget(&mut self) {
+        self.nothing = None;
+        #[allow(clippy::iter_over_hash_type)] // all alike
+        for (_, known) in self.strings.values_mut() {
+            *known = None;
+        }
+    }
+
     /// The class of a value: a hash of the string, a binary search of its number, a run of the pattern automaton —
     /// each only if some test asks for it.
     pub(super) fn class(&self, value: &str, view: &View<'_>, strings: Strings<'_>, sets: &mut Sets) -> ValueClass {
@@ -156,7 +183,7 @@ impl ValueIndex {
 
     /// The tests that values of a class pass, added to `into`.
     pub(super) fn passed(&self, class: ValueClass, sets: &Sets, into: &mut Vec<State>) {
-        into.extend(self.strings.get(&class.string));
+        into.extend(self.strings.get(&class.string).map(|(test, _)| *test));
         if class.position != NO_NUMBER {
             let p = class.position;
             let states = |list: &[(u32, State)], into: &mut Vec<State>| into.extend(list.iter().map(|(_, test)| *test));
@@ -173,7 +200,7 @@ impl ValueIndex {
     pub(super) fn memory_bytes(&self) -> usize {
         size_of::<ValueIndex>()
             + self.tests.len() * 4
-            + self.strings.capacity() * 9
+            + self.strings.capacity() * 17
             + self.cuts.capacity() * size_of::<Cut>()
             + (self.less.capacity() + self.greater.capacity() + self.equal.capacity()) * 8
             + self.pattern_tests.capacity() * 12
