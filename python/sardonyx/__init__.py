@@ -14,7 +14,7 @@ document satisfies. `Broker` does it in process; `sardonyx.spark` does the same 
 from sardonyx import errors
 from sardonyx._core import __version__
 from sardonyx.broker import Broker
-from sardonyx.config import BrokerSettings, Limits
+from sardonyx.config import BrokerSettings, Limits, XPushSettings
 from sardonyx.errors import SardonyxError
 from sardonyx.explanation import Explanation
 from sardonyx.model import DeadLetter, Document, MatchedNode, Notification, Subscription
@@ -36,6 +36,7 @@ __all__ = [
     "RegisterReport",
     "SardonyxError",
     "Subscription",
+    "XPushSettings",
     "__version__",
     "errors",
     "open_broker",

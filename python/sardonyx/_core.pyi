@@ -11,7 +11,7 @@ __all__ = ["Document", "Index", "Splitter", "__version__", "check", "notificatio
 
 __version__: str
 
-Matcher: TypeAlias = Literal["inverted", "naive"]
+Matcher: TypeAlias = Literal["inverted", "xpush", "naive"]
 
 @type_check_only
 class ErrorFields(TypedDict):
@@ -74,7 +74,13 @@ class Document:
 class Index:
     """A population of subscriptions; immutable generations behind a mutable handle."""
 
-    def __new__(cls, limits: Mapping[str, int | str] | None = None, cost_limit: int | None = None) -> Index: ...
+    def __new__(
+        cls,
+        limits: Mapping[str, int | str] | None = None,
+        cost_limit: int | None = None,
+        xpush: Mapping[str, Any] | None = None,
+    ) -> Index:
+        """An empty index; `xpush` holds options of that matcher, named as in `sardonyx.config.XPushSettings`."""
     @property
     def generation(self) -> int: ...
     def __len__(self) -> int:
@@ -132,7 +138,11 @@ class Index:
         """Write the current generation to one file (atomically); returns its content hash (hex)."""
     @staticmethod
     def load(
-        path: str, verify: bool = True, cost_limit: int | None = None, limits: Mapping[str, int | str] | None = None
+        path: str,
+        verify: bool = True,
+        cost_limit: int | None = None,
+        limits: Mapping[str, int | str] | None = None,
+        xpush: Mapping[str, Any] | None = None,
     ) -> Index:
         """Open a saved index by memory map; raises `IndexFormatError` if it is foreign, truncated or damaged."""
     def stats(self) -> dict[str, int]:
@@ -142,7 +152,8 @@ class Index:
         `segments`, `tombstones`. Bytes: `index_bytes` = `mapped_bytes` (files) + `heap_bytes`, which is also the sum of
         the `part_..._bytes`, one for each section of the images and `part_layout_bytes` for headers and padding;
         `tombstone_bytes`, `cache_bytes`. Matching so far: `documents`, `path_states`, `path_cache_clears`,
-        `candidate_rows`, `decided_rows`, `columnar_rows`, `verified_rows`.
+        `candidate_rows`, `guarded_rows`, `decided_rows`, `columnar_rows`, `verified_rows`.
+        Of the matcher `xpush`: `xpush_states`, `xpush_lookups`, `xpush_hits`, ...; docs/xpush.md describes each.
         """
     def groups(self, limit: int) -> list[Group]:
         """The `limit` signatures with the most rows, largest first; one of several segments comes once for each."""

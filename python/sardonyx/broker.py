@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, Literal, overload
+from typing import Any, Literal, get_args, overload
 
 import pyarrow as pa
 
@@ -51,14 +51,16 @@ class Broker:
     def __init__(self, settings: BrokerSettings | None = None, matcher: MatcherName | None = None) -> None:
         """An empty broker. `matcher` overrides the settings' one."""
         settings = BrokerSettings() if settings is None else settings
-        self._adopt(_core.Index(settings.limits.for_core(), settings.limits.cost_limit), settings, matcher)
+        limits = settings.limits
+        index = _core.Index(limits.for_core(), limits.cost_limit, settings.xpush.for_core())
+        self._adopt(index, settings, matcher)
 
     def _adopt(self, index: _core.Index, settings: BrokerSettings, matcher: MatcherName | None) -> None:
         self._index = index
         self._settings = settings
         self._matcher: MatcherName = settings.matcher if matcher is None else matcher
-        if self._matcher not in ("inverted", "naive"):
-            raise SettingsError(f"matcher is {matcher!r}; it must be one of inverted, naive")
+        if self._matcher not in get_args(MatcherName):
+            raise SettingsError(f"matcher is {matcher!r}; it must be one of {', '.join(get_args(MatcherName))}")
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], settings: BrokerSettings | None = None, verify: bool = True) -> Broker:
@@ -70,7 +72,9 @@ class Broker:
         settings = BrokerSettings() if settings is None else settings
         limits = settings.limits
         broker = cls.__new__(cls)
-        index = _core.Index.load(os.fspath(path), verify, limits.cost_limit, limits.for_core())
+        index = _core.Index.load(
+            os.fspath(path), verify, limits.cost_limit, limits.for_core(), settings.xpush.for_core()
+        )
         broker._adopt(index, settings, None)
         return broker
 
@@ -345,7 +349,8 @@ class Broker:
 
         Names that end in `_bytes` are bytes: `index_bytes` in all, of it `mapped_bytes` in files and `heap_bytes` in
         memory of this process, and each part's `part_..._bytes`; `tombstone_bytes` and `cache_bytes` besides. Others
-        count: `subscriptions`, `rows`, `signatures`, `segments`, `tombstones`, ...
+        count: `subscriptions`, `rows`, `signatures`, `segments`, `tombstones`, ...; what the matcher `xpush` did is in
+        `xpush_states`, `xpush_lookups`, `xpush_hits` and others (docs/xpush.md).
 
         >>> broker = Broker()
         >>> broker.register("1", "/a[@b = 'c']")

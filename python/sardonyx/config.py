@@ -6,18 +6,21 @@ Every setting says its unit, its default and why the default is what it is; `doc
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import Field, dataclass, field, fields
-from typing import Any, Literal
+from dataclasses import MISSING, Field, dataclass, field, fields
+from typing import Any, Literal, get_args
 
 from sardonyx.errors import SettingsError
 
-__all__ = ["BrokerSettings", "DoctypePolicy", "Limits", "MatcherName", "describe"]
+__all__ = ["BrokerSettings", "DoctypePolicy", "Limits", "MatcherName", "XPushSettings", "describe"]
 
 DoctypePolicy = Literal["allow", "forbid"]
 """What to do with a DOCTYPE: read its internal subset within limits, or refuse the document."""
 
-MatcherName = Literal["inverted", "naive"]
-"""What answers which subscriptions a document satisfies: the shared index, or every query in turn (the oracle)."""
+MatcherName = Literal["inverted", "xpush", "naive"]
+"""What answers which subscriptions a document satisfies: the shared index, the XPush machine, or every query in turn.
+
+The last is the oracle of the others.
+"""
 
 _LARGEST = 2**63 - 1
 
@@ -30,9 +33,15 @@ def _choice(default: str, doc: str, *choices: str) -> Any:
     return field(default=default, metadata={"unit": " or ".join(choices), "doc": doc, "choices": choices})
 
 
+def _switch(default: bool, doc: str) -> Any:
+    return field(default=default, metadata={"unit": "on or off", "doc": doc, "switch": True})
+
+
 def _check(settings: Any) -> None:
     for item in fields(settings):
         value = getattr(settings, item.name)
+        if "switch" in item.metadata and not isinstance(value, bool):
+            raise SettingsError(f"{item.name} is {value!r}; it must be True or False")
         choices = item.metadata.get("choices")
         if choices is not None:
             if value not in choices:
@@ -114,6 +123,65 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
+class XPushSettings:
+    """Options of the matcher `xpush` (Gupta & Suciu, SIGMOD 2003); they change costs, never answers.
+
+    >>> XPushSettings(order=(("author", "title", "year"),), training=True).order
+    (('author', 'title', 'year'),)
+    >>> XPushSettings(order=(("a", "b", "a"),))
+    Traceback (most recent call last):
+        ...
+    sardonyx.errors.SettingsError: order has 'a' twice in one chain
+    """
+
+    top_down: bool = _switch(
+        True, "Prune by the path from the document's root: what it does not lead to is not looked at."
+    )
+    early: bool = _switch(
+        True,
+        "Report a filter as soon as it is known to be true and drop it from the states. Works with `top_down` only.",
+    )
+    order: tuple[tuple[str, ...], ...] | None = field(
+        default=None,
+        metadata={
+            "unit": "chains of names",
+            "doc": "The order of siblings that a document type promises: among the children of one element no earlier "
+            "name of a chain comes after a later one. Names are `local` or `{uri}local`. A document that does not keep "
+            "the order is matched without it.",
+        },
+    )
+    training: bool = _switch(False, "Run documents made from the subscriptions before the first real one.")
+    precompute_values: bool = _switch(
+        False, "Make the states of the subscriptions' constants before a document needs them."
+    )
+    store_bytes: int = _setting(
+        256 * 1024 * 1024,
+        "bytes",
+        "What the states and transitions of one thread may take per segment; when it is full they are made again.",
+        least=0,
+    )
+
+    def __post_init__(self) -> None:
+        """Refuse values out of range; any sequences of names will do as `order`."""
+        _check(self)
+        if self.order is not None:
+            object.__setattr__(self, "order", tuple(_chain(chain) for chain in self.order))
+
+    def for_core(self) -> dict[str, Any]:
+        """The options as the core takes them."""
+        return {item.name: getattr(self, item.name) for item in fields(self)}
+
+
+def _chain(chain: Any) -> tuple[str, ...]:
+    if isinstance(chain, str) or not all(isinstance(name, str) for name in chain):
+        raise SettingsError(f"order has the chain {chain!r}; a chain is a sequence of names")
+    for name in chain:
+        if list(chain).count(name) > 1:
+            raise SettingsError(f"order has {name!r} twice in one chain")
+    return tuple(chain)
+
+
+@dataclass(frozen=True, slots=True)
 class BrokerSettings:
     """How a broker works.
 
@@ -126,10 +194,13 @@ class BrokerSettings:
     )
     matcher: MatcherName = _choice(  # noqa: RUF009  it makes a field
         "inverted",
-        "What answers which subscriptions a document satisfies: the shared index, or each query in turn. Both give the "
-        "same answers; `naive` is the slow one that is plainly right.",
-        "inverted",
-        "naive",
+        "What answers which subscriptions a document satisfies: the shared index, the XPush machine, or each query in "
+        "turn. All give the same answers; `naive` is the slow one that is plainly right.",
+        *get_args(MatcherName),
+    )
+    xpush: XPushSettings = field(
+        default_factory=XPushSettings,
+        metadata={"unit": "", "doc": "Options of the matcher `xpush`: see `XPushSettings`."},
     )
     threads: int | None = _setting(
         None, "threads", "Threads of one `match_batch`. None: as many as the process may use processors.", most=1024
@@ -148,6 +219,8 @@ class BrokerSettings:
         """Refuse values out of range."""
         if not isinstance(self.limits, Limits):
             raise SettingsError(f"limits is {self.limits!r}; it must be a Limits")
+        if not isinstance(self.xpush, XPushSettings):
+            raise SettingsError(f"xpush is {self.xpush!r}; it must be an XPushSettings")
         _check(self)
 
     @classmethod
@@ -158,10 +231,10 @@ class BrokerSettings:
         100
         """
         values = dict(mapping)
-        limits = values.pop("limits", {})
-        if isinstance(limits, Mapping):
-            limits = Limits(**_known(Limits, limits))
-        return cls(limits=limits, **_known(cls, values))
+        for name, part in (("limits", Limits), ("xpush", XPushSettings)):
+            if isinstance(values.get(name), Mapping):
+                values[name] = part(**_known(part, values[name]))
+        return cls(**_known(cls, values))
 
 
 def _known(cls: type[Any], mapping: Mapping[str, Any]) -> dict[str, Any]:
@@ -173,9 +246,13 @@ def _known(cls: type[Any], mapping: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def describe(cls: type[Any]) -> list[tuple[str, Any, str, str]]:
-    """Name, default, unit and description of every setting of `Limits` or `BrokerSettings`."""
+    """Name, default, unit and description of every setting of `Limits`, `XPushSettings` or `BrokerSettings`."""
 
     def default(item: Field[Any]) -> Any:
-        return item.default if item.name != "limits" else "Limits()"
+        return (
+            item.default
+            if item.default is not MISSING
+            else {"limits": "Limits()", "xpush": "XPushSettings()"}[item.name]
+        )
 
     return [(item.name, default(item), item.metadata["unit"], item.metadata["doc"]) for item in fields(cls)]

@@ -55,7 +55,7 @@ def test_count() -> None:
     assert Counter(case["kind"] for case in _cases()) == KINDS
 
 
-@pytest.mark.parametrize("matcher", ["naive", "inverted"])
+@pytest.mark.parametrize("matcher", engine.MATCHERS)
 @pytest.mark.parametrize(
     "case", [case for case in _cases() if case["id"] not in SCENARIOS], ids=lambda case: str(case["id"])
 )

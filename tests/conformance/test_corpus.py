@@ -49,7 +49,7 @@ def _failures(case: Case, matcher: str) -> list[str]:
     return failures
 
 
-@pytest.mark.parametrize("matcher", ["naive", "inverted"])
+@pytest.mark.parametrize("matcher", engine.MATCHERS)
 def test_matches(case: Case, matcher: str) -> None:
     """Each document satisfies exactly the queries that the case says."""
     assert _failures(case, matcher) == [], case.rule

@@ -44,7 +44,7 @@ def shape(element: Any) -> tuple[Any, ...]:
     return (element.tag, dict(element.attrib), tuple((text or "").strip() for text in texts), children)
 
 
-@pytest.mark.parametrize("matcher", ["naive", "inverted"])
+@pytest.mark.parametrize("matcher", engine.MATCHERS)
 @pytest.mark.parametrize("group", sorted(QUERY_COUNTS))
 def test_every_pair(group: str, matcher: str) -> None:
     """Which queries match which document is what YFilter answered, for every pair."""

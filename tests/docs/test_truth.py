@@ -84,7 +84,7 @@ def test_every_command_and_setting_is_documented(generate: ModuleType, repositor
     assert {"sardonyx match", "sardonyx index build", "sardonyx demo"} <= set(names)
     assert all(f"## {name}\n" in cli for name in names)
     settings = (repository / "docs" / "settings.md").read_text()
-    for cls in (generate.Limits, generate.BrokerSettings):
+    for cls in (generate.Limits, generate.BrokerSettings, generate.XPushSettings):
         for name, _default, _unit, doc in generate.describe(cls):
             assert f"| `{name}` |" in settings
             assert doc in settings

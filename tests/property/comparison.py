@@ -88,7 +88,7 @@ def compare(document: Document, expressions: Iterable[Expression]) -> Outcome:
     if not failures:
         index = engine.index([expression.text() for expression in kept], NAMESPACES)
         expected = [str(i) for i, e in enumerate(kept) if oracle.boolean(libxml2.mapped(e.text()))]
-        for matcher in ("naive", "inverted"):
+        for matcher in engine.MATCHERS:
             found = index.match(document.payload, matcher=matcher)
             for position in sorted(set(found) ^ set(expected), key=int):
                 verb = "matches" if position in found else "misses"

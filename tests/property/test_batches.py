@@ -21,7 +21,7 @@ def _queries(pick: RandomPick, count: int) -> list[Expression]:
     return [populations.query(pick) for _ in range(count)]
 
 
-@pytest.mark.parametrize("matcher", ["naive", "inverted"])
+@pytest.mark.parametrize("matcher", engine.MATCHERS)
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_batch_is_one_by_one(matcher: str, threads: int) -> None:
     """A batch answers as its documents do one by one; bad and missing ones are errors of their own."""

@@ -12,7 +12,7 @@ from tests.generators.pick import RandomPick
 from tests.property.profiles import PROFILE, SEED
 
 
-@pytest.mark.parametrize("matcher", ["inverted", "naive"])
+@pytest.mark.parametrize("matcher", engine.MATCHERS)
 def test_same_answers(matcher: str, tmp_path: Path) -> None:
     """`match`, `match_batch`, `publish_many`, `explain` and a loaded broker agree with the index."""
     for round_ in range(max(3, PROFILE.populations // 5)):

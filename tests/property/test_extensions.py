@@ -46,7 +46,7 @@ def test_ignoring_namespaces_is_stripping_them() -> None:
         index = _core.Index()
         assert index.register(engine.table(rows)) == []
         expected = [str(at) for at, e in enumerate(kept) if oracle.boolean(libxml2.mapped(e.text()))]
-        for matcher in ("naive", "inverted"):
+        for matcher in engine.MATCHERS:
             found = index.match(document.payload, matcher=matcher)
             wrong = [kept[int(at)].text() for at in set(found) ^ set(expected)]
             assert wrong == [], f"{matcher} on {document.text}"

@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from sardonyx import Broker, BrokerSettings, Document, Subscription
+from sardonyx import Broker, BrokerSettings, Document, Subscription, XPushSettings
 from sardonyx.errors import (
     EncodingError,
     IndexFormatError,
@@ -17,6 +17,7 @@ from sardonyx.errors import (
     UnsupportedError,
 )
 from sardonyx.model import notification_id
+from tests import engine
 
 
 @pytest.fixture
@@ -283,11 +284,42 @@ def test_stats_and_repr(broker: Broker) -> None:
 def test_the_matchers_agree() -> None:
     queries = [("1", "/a"), ("2", "//b[. = 'x']"), ("3", "not(//c)"), ("4", "count(//b) > 1")]
     found = []
-    for matcher in ("inverted", "naive"):
-        broker = Broker(matcher=matcher)  # type: ignore[arg-type]
+    for matcher in engine.MATCHERS:
+        broker = Broker(matcher=matcher)
         broker.register_many(queries)
         found.append(broker.match_batch([b"<a><b>x</b></a>", b"<c><b/><b/></c>"]).ids())
-    assert found[0] == found[1] == [["1", "2", "3"], ["4"]]
+    assert found == [[["1", "2", "3"], ["4"]]] * len(engine.MATCHERS)
+
+
+def test_statistics_of_the_xpush_machine() -> None:
+    broker = Broker(matcher="xpush")
+    broker.register_many([("1", "/a[b = 'x']"), ("2", "//b[2]")])
+    assert broker.match_batch([b"<a><b>x</b></a>"] * 4, threads=1).ids() == [["1"]] * 4
+    stats = broker.stats()
+    assert stats["xpush_states"] > 1
+    assert stats["xpush_state_members"] >= stats["xpush_states"] - 1
+    assert 0 < stats["xpush_hits"] < stats["xpush_lookups"]
+    assert stats["xpush_inexact_rows"] == 1
+    assert stats["xpush_verified_rows"] == 4
+    assert stats["xpush_clears"] == 0
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        XPushSettings(top_down=False),
+        XPushSettings(early=False),
+        XPushSettings(order=(("b", "c"),)),
+        XPushSettings(training=True),
+        XPushSettings(precompute_values=True),
+        XPushSettings(store_bytes=0),
+    ],
+)
+def test_options_of_the_xpush_machine_change_no_answer(options: XPushSettings) -> None:
+    broker = Broker(BrokerSettings(matcher="xpush", xpush=options))
+    broker.register_many([("1", "/a[b = 'x' and c > 1]"), ("2", "//b[. != 'x']"), ("3", "not(//c)")])
+    documents = [b"<a><b>x</b><c>2</c></a>", b"<a><c>2</c><b>x</b></a>", b"<a><b>y</b></a>"] * 3
+    assert broker.match_batch(documents).ids() == [["1"], ["1"], ["2", "3"]] * 3
 
 
 def test_threads_match_while_others_register() -> None:

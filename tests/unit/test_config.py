@@ -5,18 +5,18 @@ from typing import Any
 
 import pytest
 
-from sardonyx import Broker, BrokerSettings, Limits
+from sardonyx import Broker, BrokerSettings, Limits, XPushSettings
 from sardonyx.config import describe
 from sardonyx.errors import SettingsError
 
 
-@pytest.mark.parametrize("cls", [Limits, BrokerSettings])
+@pytest.mark.parametrize("cls", [Limits, BrokerSettings, XPushSettings])
 def test_every_setting_is_described(cls: type[Any]) -> None:
     described = describe(cls)
     assert [name for name, *_ in described] == [item.name for item in dataclasses.fields(cls)]
     for name, _default, unit, doc in described:
         assert doc.endswith("."), name
-        assert unit or name == "limits", name
+        assert unit or name in ("limits", "xpush"), name
 
 
 @pytest.mark.parametrize(
@@ -38,10 +38,27 @@ def test_limits_out_of_range_are_refused(values: dict[str, Any]) -> None:
         Limits(**values)
 
 
-@pytest.mark.parametrize("values", [{"matcher": "xpush"}, {"threads": 0}, {"limits": {}}, {"node_limit": 0}])
+@pytest.mark.parametrize("values", [{"matcher": "relational"}, {"threads": 0}, {"limits": {}}, {"node_limit": 0}])
 def test_settings_out_of_range_are_refused(values: dict[str, Any]) -> None:
     with pytest.raises(SettingsError, match=f"^{next(iter(values))} is "):
         BrokerSettings(**values)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [{"top_down": 1}, {"store_bytes": -1}, {"order": ("ab",)}, {"order": (("a", "a"),)}, {"order": ((1, 2),)}],
+)
+def test_options_out_of_range_are_refused(values: dict[str, Any]) -> None:
+    with pytest.raises(SettingsError, match=f"^{next(iter(values))} "):
+        XPushSettings(**values)
+
+
+def test_options_from_plain_data() -> None:
+    settings = BrokerSettings.from_mapping({"matcher": "xpush", "xpush": {"order": [["a", "b"]], "early": False}})
+    assert settings.xpush == XPushSettings(order=(("a", "b"),), early=False)
+    assert set(settings.xpush.for_core()) == {item.name for item in dataclasses.fields(XPushSettings)}
+    with pytest.raises(SettingsError, match="unknown setting 'training_'"):
+        BrokerSettings.from_mapping({"xpush": {"training_": True}})
 
 
 def test_settings_from_plain_data() -> None:

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import get_args
 
 import click
 from rich.table import Table
@@ -41,8 +42,9 @@ class Outcome:
 @click.command()
 @common.subscription_options
 @click.option("--stream", metavar="NAME", help="The stream that the documents belong to.")
-@click.option("--matcher", type=click.Choice(["inverted", "naive"]), default="inverted", show_default=True,
-              help="The shared index, or every query in turn (slow, the measure of correctness).")  # fmt: skip
+@click.option("--matcher", type=click.Choice(get_args(MatcherName)), default="inverted", show_default=True,
+              help="The shared index, the XPush machine (for very many documents alike), or every query in turn (slow, "
+              "the measure of correctness).")  # fmt: skip
 @click.option("--threads", type=click.IntRange(1, 1024), help="Threads to match with.  [default: all processors]")
 @click.option("--nodes", is_flag=True, help="Also show what each query selected.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line instead of a table.")

@@ -5,7 +5,7 @@ use crate::document::{MatchedNode, borrow, namespaces, node_list};
 use crate::errors::{Failed, Fields, work};
 use crate::matches::{ErrorTable, MatchTable};
 use crate::memory;
-use crate::settings::{AllLimits, Payload};
+use crate::settings::{AllLimits, Payload, xpush_settings};
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, BooleanArray, RecordBatch, StringArray};
 use arrow_schema::{ArrowError, DataType};
@@ -19,7 +19,8 @@ use sardonyx_core::index::groups::largest_groups;
 use sardonyx_core::index::memory::Memory;
 use sardonyx_core::index::{Population, Snapshot};
 use sardonyx_core::matcher::{
-    DocumentInput, DocumentOutcome, Inverted, Matcher, Matches, Settings, match_documents, naive,
+    DocumentInput, DocumentOutcome, Inverted, Matcher, Matchers, Matches, Settings, XPush, XPushSettings,
+    match_documents,
 };
 use sardonyx_core::xpath::display::query_text;
 use sardonyx_core::xpath::evaluate::{Evaluator, Value};
@@ -57,7 +58,7 @@ pub(crate) fn check(
 #[derive(Debug)]
 pub(crate) struct Index {
     population: Population,
-    inverted: Inverted,
+    matchers: Matchers,
     limits: AllLimits,
     content_hash: Option<String>,
     documents: AtomicU64,
@@ -76,14 +77,21 @@ fn arrow_error(error: ArrowError) -> Failed {
 fn matcher_named(name: &str) -> PyResult<Matcher> {
     match name {
         "inverted" => Ok(Matcher::Inverted),
+        "xpush" => Ok(Matcher::XPush),
         "naive" => Ok(Matcher::Naive),
-        other => Err(PyValueError::new_err(format!("matcher is {other:?}; it must be \"inverted\" or \"naive\""))),
+        other => {
+            Err(PyValueError::new_err(format!("matcher is {other:?}; it must be \"inverted\", \"xpush\" or \"naive\"")))
+        }
     }
 }
 
-fn settings(cost_limit: Option<u64>) -> Settings {
+fn matchers(cost_limit: Option<u64>, xpush: XPushSettings) -> Matchers {
     let defaults = Settings::default();
-    Settings { cost_limit: cost_limit.unwrap_or(defaults.cost_limit), ..defaults }
+    let cost_limit = cost_limit.unwrap_or(defaults.cost_limit);
+    Matchers {
+        inverted: Inverted::new(Settings { cost_limit, ..defaults }),
+        xpush: XPush::new(XPushSettings { cost_limit, ..xpush }),
+    }
 }
 
 /// The columns of a batch of subscriptions.
@@ -162,11 +170,15 @@ impl<'a> NamespaceMaps<'a> {
 #[pymethods]
 impl Index {
     #[new]
-    #[pyo3(signature = (limits=None, cost_limit=None))]
-    fn new(limits: Option<&Bound<'_, PyMapping>>, cost_limit: Option<u64>) -> PyResult<Index> {
+    #[pyo3(signature = (limits=None, cost_limit=None, xpush=None))]
+    fn new(
+        limits: Option<&Bound<'_, PyMapping>>,
+        cost_limit: Option<u64>,
+        xpush: Option<&Bound<'_, PyMapping>>,
+    ) -> PyResult<Index> {
         Ok(Index {
             population: Population::default(),
-            inverted: Inverted::new(settings(cost_limit)),
+            matchers: matchers(cost_limit, xpush_settings(xpush)?),
             limits: AllLimits::read(limits)?,
             content_hash: None,
             documents: AtomicU64::new(0),
@@ -174,21 +186,23 @@ impl Index {
     }
 
     #[staticmethod]
-    #[pyo3(signature = (path, verify=true, cost_limit=None, limits=None))]
+    #[pyo3(signature = (path, verify=true, cost_limit=None, limits=None, xpush=None))]
     fn load(
         py: Python<'_>,
         path: PathBuf,
         verify: bool,
         cost_limit: Option<u64>,
         limits: Option<&Bound<'_, PyMapping>>,
+        xpush: Option<&Bound<'_, PyMapping>>,
     ) -> PyResult<Index> {
         let limits = AllLimits::read(limits)?;
+        let xpush = xpush_settings(xpush)?;
         work(py, || {
             let population = Population::open(&path, verify)?;
             let hash = population.snapshot().segments[0].segment.image().checksum();
             Ok(Index {
                 population,
-                inverted: Inverted::new(settings(cost_limit)),
+                matchers: matchers(cost_limit, xpush),
                 limits,
                 content_hash: Some(format!("{hash:032x}")),
                 documents: AtomicU64::new(0),
@@ -359,7 +373,7 @@ impl Index {
             let snapshot = self.population.snapshot();
             let document = payload.parse(&self.limits.document)?;
             let source = payload.text()?;
-            crate::explain::explain(&snapshot, &self.inverted, subscription_id, &document, &source, stream)
+            crate::explain::explain(&snapshot, &self.matchers.inverted, subscription_id, &document, &source, stream)
         })?;
         explained.to_dict(py)
     }
@@ -371,7 +385,8 @@ impl Index {
 
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let snapshot = self.population.snapshot();
-        let caches = self.inverted.statistics();
+        let caches = self.matchers.inverted.statistics();
+        let machines = self.matchers.xpush.statistics();
         let sum = |count: &dyn Fn(&sardonyx_core::index::SnapshotSegment) -> usize| -> usize {
             snapshot.segments.iter().map(count).sum()
         };
@@ -394,9 +409,34 @@ impl Index {
         dict.set_item("path_states", caches.path_states)?;
         dict.set_item("path_cache_clears", caches.path_cache_clears)?;
         dict.set_item("candidate_rows", caches.rows.candidates)?;
+        dict.set_item("guarded_rows", caches.rows.guarded)?;
         dict.set_item("decided_rows", caches.rows.decided)?;
         dict.set_item("columnar_rows", caches.rows.columnar)?;
         dict.set_item("verified_rows", caches.rows.verified)?;
+        for (name, size) in [
+            ("states", machines.states),
+            ("state_members", machines.state_members),
+            ("top_down_states", machines.top_down_states),
+            ("value_states", machines.value_states),
+            ("transitions", machines.transitions),
+            ("store_bytes", machines.store_bytes),
+            ("automaton_states", machines.automaton_states),
+            ("automaton_bytes", machines.automaton_bytes),
+            ("inexact_rows", machines.inexact_rows),
+            ("unfiltered_rows", machines.unfiltered_rows),
+        ] {
+            dict.set_item(format!("xpush_{name}"), size)?;
+        }
+        for (name, count) in [
+            ("lookups", machines.lookups),
+            ("hits", machines.hits),
+            ("clears", machines.clears),
+            ("verified_rows", machines.verified_rows),
+            ("early_rows", machines.early_rows),
+            ("unordered_documents", machines.unordered_documents),
+        ] {
+            dict.set_item(format!("xpush_{name}"), count)?;
+        }
         dict.set_item("documents", self.documents.load(Ordering::Relaxed))?;
         dict.set_item("part_layout_bytes", memory.layout)?;
         for (name, bytes) in memory.sections {
@@ -477,15 +517,9 @@ impl Index {
         matcher: Matcher,
     ) -> Result<Matches, Failed> {
         self.documents.fetch_add(1, Ordering::Relaxed);
-        let matches = match matcher {
-            Matcher::Inverted => {
-                let mut worker = self.inverted.worker(snapshot);
-                let matches = self.inverted.match_document(&mut worker, snapshot, document, stream);
-                self.inverted.give_back(worker);
-                matches
-            }
-            Matcher::Naive => naive::match_document(snapshot, document, stream, self.inverted.settings().cost_limit),
-        };
+        let mut worker = self.matchers.worker(matcher, snapshot);
+        let matches = self.matchers.match_document(&mut worker, snapshot, document, stream);
+        self.matchers.give_back(worker);
         match matches.failures.first() {
             None => Ok(matches),
             Some(failure) => {
@@ -515,8 +549,8 @@ impl Index {
         for (number, subscription) in matches.iter() {
             let segment = &snapshot.segments[number as usize].segment;
             let filter = segment.view().filter(subscription);
-            let mut evaluator =
-                Evaluator::new(document, &symbols[number as usize], self.inverted.settings().cost_limit);
+            let cost_limit = self.matchers.inverted.settings().cost_limit;
+            let mut evaluator = Evaluator::new(document, &symbols[number as usize], cost_limit);
             let root = sardonyx_core::xpath::evaluate::NodeRef::ROOT;
             let nodes = match evaluator.value(filter.query(), &filter.constants, root)? {
                 Value::Nodes(nodes) => nodes,
@@ -542,7 +576,7 @@ impl Index {
                 _ => None,
             })
             .collect();
-        let outcomes = match_documents(&self.inverted, &snapshot, &present, &self.limits.document, matcher, threads);
+        let outcomes = match_documents(&self.matchers, &snapshot, &present, &self.limits.document, matcher, threads);
         self.documents.fetch_add(present.len() as u64, Ordering::Relaxed);
         let expected = outcomes.iter().flatten().map(Matches::len).sum();
         let mut table = MatchTable::new(&snapshot, expected);

@@ -4,6 +4,7 @@ use crate::errors::{Failed, Fields};
 use pyo3::prelude::*;
 use pyo3::types::PyMapping;
 use sardonyx_core::document::{Doctype, Limits};
+use sardonyx_core::matcher::{SiblingOrder, XPushSettings};
 use sardonyx_core::xpath::parser::QueryLimits;
 
 /// Limits on documents and on queries.
@@ -52,6 +53,39 @@ impl AllLimits {
         }
         Ok(limits)
     }
+}
+
+/// Reads the options of the XPush matcher, named as in `sardonyx.config.XPushSettings`; those that are missing keep their
+/// defaults, unknown ones are refused.
+pub(crate) fn xpush_settings(given: Option<&Bound<'_, PyMapping>>) -> PyResult<XPushSettings> {
+    let mut settings = XPushSettings::default();
+    let Some(given) = given else { return Ok(settings) };
+    for item in given.items()?.iter() {
+        let (name, value): (String, Bound<'_, PyAny>) = item.extract()?;
+        let switch = match name.as_str() {
+            "top_down" => &mut settings.top_down,
+            "early" => &mut settings.early,
+            "training" => &mut settings.training,
+            "precompute_values" => &mut settings.precompute_values,
+            "order" => {
+                let chains: Option<Vec<Vec<String>>> = value.extract()?;
+                settings.order = chains.map(|chains| {
+                    SiblingOrder::new(chains.iter().map(|chain| chain.iter().map(String::as_str).collect()))
+                });
+                continue;
+            }
+            "store_bytes" => {
+                settings.store_bytes = value.extract()?;
+                continue;
+            }
+            _ => {
+                let message = format!("there is no option {name:?} of the matcher xpush");
+                return Err(Fields::new("settings", message).raise(given.py()));
+            }
+        };
+        *switch = value.extract()?;
+    }
+    Ok(settings)
 }
 
 /// A document as Python gives it.

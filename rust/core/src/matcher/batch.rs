@@ -1,9 +1,10 @@
 //! Many documents, several threads, one snapshot.
 
-use super::inverted::Inverted;
+use super::inverted::{Inverted, Worker};
 use super::naive;
 use super::results::Matches;
-use crate::document::{DocumentError, Limits, Parser};
+use super::xpush::{XPush, XPushWorker};
+use crate::document::{Document, DocumentError, Limits, Parser};
 use crate::index::Snapshot;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -13,8 +14,67 @@ pub enum Matcher {
     /// Shared structures, then verification.
     #[default]
     Inverted,
+    /// One lazily made pushdown machine for all expressions.
+    XPush,
     /// Every expression, by the exact evaluator.
     Naive,
+}
+
+/// All matchers over one population, each with its caches.
+#[derive(Debug, Default)]
+pub struct Matchers {
+    /// The inverted matcher.
+    pub inverted: Inverted,
+    /// The XPush matcher.
+    pub xpush: XPush,
+}
+
+/// The caches of one thread for one matcher and snapshot; give it back with [`Matchers::give_back`].
+#[derive(Debug)]
+pub enum MatchersWorker {
+    /// For [`Matcher::Inverted`].
+    Inverted(Worker),
+    /// For [`Matcher::XPush`].
+    XPush(XPushWorker),
+    /// For [`Matcher::Naive`], which keeps nothing.
+    Naive,
+}
+
+impl Matchers {
+    /// Caches for matching documents against a snapshot.
+    pub fn worker(&self, matcher: Matcher, snapshot: &Snapshot) -> MatchersWorker {
+        match matcher {
+            Matcher::Inverted => MatchersWorker::Inverted(self.inverted.worker(snapshot)),
+            Matcher::XPush => MatchersWorker::XPush(self.xpush.worker(snapshot)),
+            Matcher::Naive => MatchersWorker::Naive,
+        }
+    }
+
+    /// Returns caches.
+    pub fn give_back(&self, worker: MatchersWorker) {
+        match worker {
+            MatchersWorker::Inverted(worker) => self.inverted.give_back(worker),
+            MatchersWorker::XPush(worker) => self.xpush.give_back(worker),
+            MatchersWorker::Naive => {}
+        }
+    }
+
+    /// Matches one document by the matcher that the worker is for.
+    pub fn match_document(
+        &self,
+        worker: &mut MatchersWorker,
+        snapshot: &Snapshot,
+        document: &Document,
+        stream: Option<&str>,
+    ) -> Matches {
+        match worker {
+            MatchersWorker::Inverted(worker) => self.inverted.match_document(worker, snapshot, document, stream),
+            MatchersWorker::XPush(worker) => self.xpush.match_document(worker, snapshot, document, stream),
+            MatchersWorker::Naive => {
+                naive::match_document(snapshot, document, stream, self.inverted.settings().cost_limit)
+            }
+        }
+    }
 }
 
 /// One document to match.
@@ -34,7 +94,7 @@ const CHUNK: usize = 16;
 
 /// Matches documents against one snapshot with up to `threads` threads; the outcomes are in the documents' order.
 pub fn match_documents(
-    inverted: &Inverted,
+    matchers: &Matchers,
     snapshot: &Snapshot,
     documents: &[DocumentInput<'_>],
     limits: &Limits,
@@ -44,7 +104,7 @@ pub fn match_documents(
     let next = AtomicUsize::new(0);
     let work = || {
         let mut parser = Parser::new(limits.clone());
-        let mut worker = inverted.worker(snapshot);
+        let mut worker = matchers.worker(matcher, snapshot);
         let mut done: Vec<(usize, DocumentOutcome)> = Vec::new();
         loop {
             let start = next.fetch_add(CHUNK, Ordering::Relaxed);
@@ -56,16 +116,11 @@ pub fn match_documents(
                     DocumentInput::Bytes(bytes, stream) => (parser.parse(bytes), stream),
                     DocumentInput::Text(text, stream) => (parser.parse_str(text), stream),
                 };
-                let outcome = parsed.map(|document| match matcher {
-                    Matcher::Inverted => inverted.match_document(&mut worker, snapshot, &document, stream),
-                    Matcher::Naive => {
-                        naive::match_document(snapshot, &document, stream, inverted.settings().cost_limit)
-                    }
-                });
+                let outcome = parsed.map(|document| matchers.match_document(&mut worker, snapshot, &document, stream));
                 done.push((number, outcome));
             }
         }
-        inverted.give_back(worker);
+        matchers.give_back(worker);
         done
     };
     let threads = threads.clamp(1, documents.len().div_ceil(CHUNK).max(1));

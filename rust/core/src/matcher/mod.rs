@@ -1,7 +1,7 @@
 //! Matchers: which subscriptions of a population does a document satisfy?
 //!
-//! [`Inverted`] is the one to use; [`naive`] evaluates every expression with the exact evaluator and is the oracle of
-//! all others. Both answer with [`Matches`].
+//! [`Inverted`] is the one to use; [`XPush`] is faster where documents repeat themselves; [`naive`] evaluates every
+//! expression with the exact evaluator and is the oracle of all others. All answer with [`Matches`].
 
 mod batch;
 mod bits;
@@ -12,7 +12,9 @@ pub mod naive;
 mod postings;
 mod results;
 mod verify;
+mod xpush;
 
-pub use batch::{DocumentInput, DocumentOutcome, Matcher, match_documents};
+pub use batch::{DocumentInput, DocumentOutcome, Matcher, Matchers, MatchersWorker, match_documents};
 pub use inverted::{Inverted, InvertedStatistics, RowCounts, Settings, Worker};
 pub use results::{Failure, Matches};
+pub use xpush::{Settings as XPushSettings, SiblingOrder, XPush, XPushStatistics, XPushWorker};

@@ -21,11 +21,21 @@ impl Patterns {
             .collect();
         constants.sort_unstable();
         constants.dedup();
+        Patterns::over(constants, strings)
+    }
+
+    /// Compiles these string constants, each given once.
+    pub fn over(constants: Vec<u32>, strings: Strings<'_>) -> Patterns {
         let automaton = AhoCorasick::builder()
             .match_kind(MatchKind::Standard)
             .build(constants.iter().map(|constant| strings.get(*constant).as_bytes()))
             .ok();
         Patterns { automaton, constants }
+    }
+
+    /// Bytes in use.
+    pub fn memory_bytes(&self) -> usize {
+        self.automaton.as_ref().map_or(0, AhoCorasick::memory_usage) + self.constants.capacity() * 4
     }
 
     /// Calls `found(constant, at_start)` for each constant in a value, once or more.

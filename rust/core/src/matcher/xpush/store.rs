@@ -1,0 +1,570 @@
+//! The lazily made machine: states and transitions, each made when a document first needs it.
+//!
+//! A state is the set of edges already known to be true at an open node. All of it is bounded in bytes: when it is full,
+//! everything is forgotten except what the open nodes stand on.
+
+use super::automaton::{Automaton, Connective, Reach, State};
+use super::down::{DEAD, Down, DownId, DownMaker, Flagged, Input, NO_VALUES, TOP, UNKNOWN, edge_of, flags};
+use super::order::SymbolOrder;
+use super::sets::{EMPTY, SetId, Sets};
+use super::values::{ValueClass, ValueIndex};
+use crate::index::{Segment, View};
+use foldhash::fast::FixedState;
+use hashbrown::{HashMap, HashTable};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::hash::BuildHasher;
+
+/// Number of a value state; [`NO_VALUE`] where no test matters.
+pub(super) type ValueId = u32;
+/// The value state of nodes whose value nothing asks for.
+pub(super) const NO_VALUE: ValueId = 0;
+
+type Map<K, V> = HashMap<K, V, FixedState>;
+
+/// What a node that ends makes true in its parent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Popped {
+    /// Edges that the parent's state takes in.
+    pub(super) kept: SetId,
+    /// Edges that make whole filters true.
+    pub(super) early: SetId,
+}
+
+/// An open node.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Frame {
+    /// What is wanted at it.
+    pub(super) down: DownId,
+    /// The edges true at it so far.
+    pub(super) state: SetId,
+    /// Edges true at it that were announced last.
+    pub(super) announced: SetId,
+    /// The node.
+    pub(super) node: u32,
+    /// The last node inside.
+    pub(super) last: u32,
+}
+
+/// What the transitions need besides themselves.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Parts<'a> {
+    pub(super) automaton: &'a Automaton,
+    pub(super) segment: &'a Segment,
+    pub(super) view: View<'a>,
+    pub(super) order: Option<&'a SymbolOrder>,
+}
+
+/// Counts of one store.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counts {
+    pub(super) lookups: u64,
+    pub(super) misses: u64,
+    pub(super) clears: u64,
+}
+
+/// The store of one worker for one segment.
+#[derive(Debug)]
+pub(super) struct Store {
+    top_down: bool,
+    early: bool,
+    capacity_bytes: usize,
+    /// Bytes at which it is cleared: the capacity, or more where the open nodes alone need that.
+    limit_bytes: usize,
+    /// The states.
+    pub(super) sets: Sets,
+    /// Other sets: edges on their way to a report, rows reported, tests passed.
+    pub(super) side: Sets,
+    downs: Vec<Down>,
+    down_numbers: HashTable<DownId>,
+    /// Name tests of each top-down state's nodes, told apart only if the automaton asks for names.
+    down_tests: Vec<[u32; 3]>,
+    classes: Map<Input, u32>,
+    inputs: Vec<Input>,
+    indexes: Vec<ValueIndex>,
+    index_numbers: HashTable<u32>,
+    value_numbers: Map<(u32, ValueClass), ValueId>,
+    values: Vec<(u32, ValueClass)>,
+    pops: Map<(SetId, ValueId, DownId), Popped>,
+    adds: Map<(SetId, SetId, bool), SetId>,
+    ups: Map<(DownId, SetId), SetId>,
+    tops: Map<(SetId, ValueId), SetId>,
+    reports: Map<SetId, SetId>,
+    /// Bytes of top-down states and value indexes.
+    part_bytes: usize,
+    transitions: usize,
+    maker: DownMaker,
+    scratch: Scratch,
+    hasher: FixedState,
+    pub(super) counts: Counts,
+}
+
+/// Memory for [`Store::close_over`] and others.
+#[derive(Debug, Default)]
+struct Scratch {
+    /// States whose truth is not their base truth, marked with the number of the run.
+    flipped: Vec<u32>,
+    queued: Vec<u32>,
+    run: u32,
+    list: Vec<State>,
+    queue: BinaryHeap<Reverse<State>>,
+    edges: Vec<State>,
+    other: Vec<State>,
+}
+
+/// What an entry of a transition table costs, about.
+const TRANSITION_BYTES: usize = 32;
+
+impl Store {
+    pub(super) fn new(top_down: bool, early: bool, capacity_bytes: usize, parts: Parts<'_>) -> Store {
+        let count = parts.automaton.state_count() as usize;
+        let scratch = Scratch { flipped: vec![0; count], queued: vec![0; count], ..Scratch::default() };
+        let mut store = Store {
+            top_down,
+            early: early && top_down,
+            capacity_bytes,
+            limit_bytes: capacity_bytes,
+            sets: Sets::default(),
+            side: Sets::default(),
+            downs: Vec::new(),
+            down_numbers: HashTable::new(),
+            down_tests: Vec::new(),
+            classes: Map::default(),
+            inputs: Vec::new(),
+            indexes: Vec::new(),
+            index_numbers: HashTable::new(),
+            value_numbers: Map::default(),
+            values: vec![(NO_VALUES, ValueClass::NONE)],
+            pops: Map::default(),
+            adds: Map::default(),
+            ups: Map::default(),
+            tops: Map::default(),
+            reports: Map::default(),
+            part_bytes: 0,
+            transitions: 0,
+            maker: DownMaker::default(),
+            scratch,
+            hasher: FixedState::default(),
+            counts: Counts::default(),
+        };
+        let dead = Down {
+            entries: Box::default(),
+            wanted: Box::default(),
+            defaults: Box::default(),
+            names: Box::default(),
+            values: NO_VALUES,
+            next: Vec::new(),
+        };
+        store.push_down(dead, [0; 3]);
+        let top = store.maker.top(parts.automaton, store.early);
+        let top = store.with_values(top, parts);
+        store.push_down(top, [0; 3]);
+        store
+    }
+
+    /// Bytes in use, about.
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.sets.memory_bytes()
+            + self.side.memory_bytes()
+            + self.part_bytes
+            + self.transitions * TRANSITION_BYTES
+            + self.values.len() * 3 * size_of::<(u32, ValueClass)>()
+            + self.inputs.len() * 2 * size_of::<Input>()
+    }
+
+    /// Bytes that do not count towards the capacity: memory for making transitions.
+    pub(super) fn scratch_bytes(&self) -> usize {
+        (self.scratch.flipped.len() + self.scratch.queued.len()) * 4
+    }
+
+    /// Number of transitions.
+    pub(super) fn transition_count(&self) -> usize {
+        self.transitions
+    }
+
+    /// Number of top-down states.
+    pub(super) fn down_count(&self) -> usize {
+        self.downs.len()
+    }
+
+    /// Number of value states.
+    pub(super) fn value_count(&self) -> usize {
+        self.values.len() - 1
+    }
+
+    /// Whether it holds more than it may; the caller then calls [`Self::clear`].
+    #[inline]
+    pub(super) fn is_full(&self) -> bool {
+        self.memory_bytes() > self.limit_bytes
+    }
+
+    /// The class of a kind of nodes.
+    pub(super) fn class(&mut self, input: Input) -> u32 {
+        *self.classes.entry(input).or_insert_with(|| {
+            self.inputs.push(input);
+            (self.inputs.len() - 1) as u32
+        })
+    }
+
+    #[inline]
+    fn count(&mut self, hit: bool) {
+        self.counts.lookups += 1;
+        self.counts.misses += u64::from(!hit);
+        self.transitions += usize::from(!hit);
+    }
+
+    /// What is wanted at a child of this class.
+    #[inline]
+    pub(super) fn step(&mut self, down: DownId, class: u32, parts: Parts<'_>) -> DownId {
+        let from = if self.top_down { down } else { TOP };
+        match self.downs[from as usize].next.get(class as usize) {
+            Some(next) if *next != UNKNOWN => {
+                self.counts.lookups += 1;
+                *next
+            }
+            _ => self.make_step(from, class, parts),
+        }
+    }
+
+    #[cold]
+    fn make_step(&mut self, from: DownId, class: u32, parts: Parts<'_>) -> DownId {
+        self.counts.lookups += 1;
+        self.counts.misses += 1;
+        let input = self.inputs[class as usize];
+        let wanted = self.top_down.then(|| &*self.downs[from as usize].wanted);
+        let entries = self.maker.enter(parts.automaton, wanted, &input);
+        let tests = if parts.automaton.names.is_empty() { [0; 3] } else { input.tests };
+        let hash = self.hasher.hash_one((entries, tests));
+        let (downs, down_tests) = (&self.downs, &self.down_tests);
+        let same = |id: &DownId| *downs[*id as usize].entries == *entries && down_tests[*id as usize] == tests;
+        let next = if entries.is_empty() {
+            DEAD
+        } else if let Some(known) = self.down_numbers.find(hash, same) {
+            *known
+        } else {
+            let down = self.maker.state(parts.automaton, &input);
+            let down = self.with_values(down, parts);
+            self.push_down(down, tests)
+        };
+        let row = &mut self.downs[from as usize].next;
+        if row.len() <= class as usize {
+            let before = row.capacity();
+            row.resize(class as usize + 1, UNKNOWN);
+            self.part_bytes += (row.capacity() - before) * 4;
+        }
+        row[class as usize] = next;
+        next
+    }
+
+    /// Gives a new top-down state the index of the tests that [`DownMaker`] found to matter at it.
+    fn with_values(&mut self, mut down: Down, parts: Parts<'_>) -> Down {
+        if !self.top_down {
+            down.wanted = Box::default();
+        }
+        let tests = &self.maker.tests;
+        if tests.is_empty() {
+            return down;
+        }
+        let hash = self.hasher.hash_one(&tests[..]);
+        let indexes = &self.indexes;
+        let known = self.index_numbers.find(hash, |number| *indexes[*number as usize].tests == tests[..]).copied();
+        down.values = match known {
+            Some(number) => number,
+            None => {
+                let index = ValueIndex::new(tests, parts.automaton, parts.segment.strings());
+                self.push_index(index)
+            }
+        };
+        down
+    }
+
+    fn push_index(&mut self, index: ValueIndex) -> u32 {
+        let number = self.indexes.len() as u32;
+        self.part_bytes += index.memory_bytes();
+        let hash = self.hasher.hash_one(&index.tests[..]);
+        self.indexes.push(index);
+        let (indexes, hasher) = (&self.indexes, &self.hasher);
+        self.index_numbers.insert_unique(hash, number, |at| hasher.hash_one(&indexes[*at as usize].tests[..]));
+        number
+    }
+
+    fn push_down(&mut self, down: Down, tests: [u32; 3]) -> DownId {
+        let id = self.downs.len() as DownId;
+        self.part_bytes += down.memory_bytes() + 16;
+        let hash = self.hasher.hash_one((&down.entries[..], tests));
+        self.downs.push(down);
+        self.down_tests.push(tests);
+        if id > TOP {
+            let (downs, tests, hasher) = (&self.downs, &self.down_tests, &self.hasher);
+            self.down_numbers
+                .insert_unique(hash, id, |at| hasher.hash_one((&downs[*at as usize].entries[..], tests[*at as usize])));
+        }
+        id
+    }
+
+    /// The tests that matter at a top-down state.
+    pub(super) fn tests_at(&self, down: DownId) -> &[State] {
+        self.indexes.get(self.downs[down as usize].values as usize).map_or(&[], |index| &index.tests)
+    }
+
+    /// Whether any value matters at a top-down state.
+    #[inline]
+    pub(super) fn asks_values(&self, down: DownId) -> bool {
+        self.downs[down as usize].values != NO_VALUES
+    }
+
+    /// The value state of a node's string-value.
+    pub(super) fn value(&mut self, down: DownId, value: &str, parts: Parts<'_>) -> ValueId {
+        let number = self.downs[down as usize].values;
+        if number == NO_VALUES {
+            return NO_VALUE;
+        }
+        let index = &mut self.indexes[number as usize];
+        let values = &mut self.values;
+        let mut make = |class| {
+            values.push((number, class));
+            (values.len() - 1) as ValueId
+        };
+        if let Some((known, class)) = index.by_string(value, &parts.view) {
+            return *known.get_or_insert_with(|| make(class));
+        }
+        let class = index.class(value, &parts.view, parts.segment.strings(), &mut self.side);
+        *self.value_numbers.entry((number, class)).or_insert_with(|| make(class))
+    }
+
+    /// The end of a node.
+    #[inline]
+    pub(super) fn pop(&mut self, state: SetId, value: ValueId, down: DownId, parts: Parts<'_>) -> Popped {
+        if let Some(known) = self.pops.get(&(state, value, down)) {
+            self.counts.lookups += 1;
+            return *known;
+        }
+        self.count(false);
+        self.close_over(state, value, down, parts.automaton);
+        let made = self.popped(state, down, parts.automaton);
+        self.pops.insert((state, value, down), made);
+        made
+    }
+
+    /// Finds the states at a node that are not as without leaves: in the scratch list, marked as flipped.
+    fn close_over(&mut self, state: SetId, value: ValueId, down: DownId, automaton: &Automaton) {
+        let Scratch { flipped, queued, run, list, queue, .. } = &mut self.scratch;
+        *run = run.wrapping_add(1);
+        if *run == 0 {
+            flipped.fill(0);
+            queued.fill(0);
+            *run = 1;
+        }
+        list.clear();
+        list.extend_from_slice(self.sets.get(state));
+        list.extend_from_slice(&self.downs[down as usize].names);
+        let (index, class) = self.values[value as usize];
+        if index != NO_VALUES {
+            self.indexes[index as usize].passed(class, &self.side, list);
+        }
+        let mut next = 0;
+        loop {
+            while let Some(changed) = list.get(next) {
+                next += 1;
+                flipped[*changed as usize] = *run;
+                for consumer in automaton.watchers.get(*changed) {
+                    if queued[*consumer as usize] != *run {
+                        queued[*consumer as usize] = *run;
+                        queue.push(Reverse(*consumer));
+                    }
+                }
+            }
+            // Operands have smaller numbers: the smallest one's are settled.
+            let Some(Reverse(state)) = queue.pop() else { break };
+            let Some((connective, operands)) = automaton.inner(state) else { continue };
+            let holds = |operand: &State| automaton.base(*operand) != (flipped[*operand as usize] == *run);
+            let truth = match connective {
+                Connective::And => operands.iter().all(holds),
+                Connective::Or => operands.iter().any(holds),
+                Connective::Not => !operands.iter().all(holds),
+            };
+            if truth != automaton.base(state) {
+                list.push(state);
+            }
+        }
+    }
+
+    /// The edges of the parent that a node makes true, from what [`Self::close_over`] found.
+    fn popped(&mut self, state: SetId, down: DownId, automaton: &Automaton) -> Popped {
+        let Scratch { flipped, run, list, edges, other, .. } = &mut self.scratch;
+        let down = &self.downs[down as usize];
+        let mut found: Vec<Flagged> = Vec::new();
+        for changed in list.iter().filter(|changed| !automaton.base(**changed)) {
+            let asking = automaton.in_edges.get(*changed).iter().filter_map(|edge| down.entry(*edge));
+            found.extend(asking.filter(|entry| entry & flags::MATCHED != 0));
+        }
+        found.extend(
+            down.defaults.iter().filter(|entry| flipped[automaton.targets[edge_of(**entry) as usize] as usize] != *run),
+        );
+        let deep = automaton.edges_by(Reach::Descendant);
+        let through = self.sets.get(state).iter().filter(|edge| deep.contains(edge));
+        found.extend(through.filter_map(|edge| down.entry(*edge)));
+        found.sort_unstable();
+        found.dedup();
+        edges.clear();
+        other.clear();
+        for entry in found {
+            if entry & flags::PLAIN != 0 {
+                edges.push(edge_of(entry));
+            }
+            if entry & flags::SPINE != 0 {
+                other.push(edge_of(entry));
+            }
+        }
+        Popped { kept: self.sets.intern(edges), early: self.side.intern(other) }
+    }
+
+    /// A node's state after one more of its children; `ordered` if the document keeps the order of siblings.
+    #[inline]
+    pub(super) fn add(&mut self, state: SetId, made: SetId, ordered: bool, parts: Parts<'_>) -> SetId {
+        if made == EMPTY || state == made {
+            return state;
+        }
+        if state == EMPTY && !ordered {
+            return made;
+        }
+        if let Some(known) = self.adds.get(&(state, made, ordered)) {
+            self.counts.lookups += 1;
+            return *known;
+        }
+        self.count(false);
+        let (before, new) = (self.sets.get(state), self.sets.get(made));
+        let merged = &mut self.scratch.edges;
+        merged.clear();
+        merged.extend_from_slice(before);
+        match parts.order.filter(|_| ordered) {
+            None => merged.extend_from_slice(new),
+            Some(order) => {
+                merged.extend(new.iter().filter(|edge| !order.is_idle(parts.automaton, **edge, before)));
+            }
+        }
+        merged.sort_unstable();
+        merged.dedup();
+        let sum = self.sets.intern(merged);
+        self.adds.insert((state, made, ordered), sum);
+        sum
+    }
+
+    /// From edges that alone make filters true, at a node, to those at its parent.
+    pub(super) fn up(&mut self, down: DownId, edges: SetId, automaton: &Automaton) -> SetId {
+        if let Some(known) = self.ups.get(&(down, edges)) {
+            self.counts.lookups += 1;
+            return *known;
+        }
+        self.count(false);
+        let deep = automaton.edges_by(Reach::Descendant);
+        let from = &self.downs[down as usize];
+        let spine = |edge: &State| from.entry(*edge).filter(|entry| entry & flags::SPINE != 0);
+        let mut found: Vec<State> = Vec::new();
+        for edge in self.side.get(edges) {
+            if deep.contains(edge) && spine(edge).is_some() {
+                found.push(*edge);
+            }
+        }
+        alternatives(automaton, self.side.get(edges), |state| {
+            let asking = automaton.in_edges.get(state).iter();
+            let asking = asking.filter(|edge| spine(edge).is_some_and(|entry| entry & flags::MATCHED != 0));
+            found.extend(asking);
+        });
+        found.sort_unstable();
+        found.dedup();
+        let made = self.side.intern(&found);
+        self.ups.insert((down, edges), made);
+        made
+    }
+
+    /// The filters that edges at the document node make true, as marked rows.
+    pub(super) fn report(&mut self, edges: SetId, automaton: &Automaton) -> SetId {
+        if let Some(known) = self.reports.get(&edges) {
+            self.counts.lookups += 1;
+            return *known;
+        }
+        self.count(false);
+        let mut found: Vec<State> = Vec::new();
+        alternatives(automaton, self.side.get(edges), |state| found.extend(automaton.rows(state)));
+        found.sort_unstable();
+        found.dedup();
+        let made = self.side.intern(&found);
+        self.reports.insert(edges, made);
+        made
+    }
+
+    /// The filters that are true at the end of the document, as marked rows.
+    pub(super) fn accept(&mut self, state: SetId, value: ValueId, automaton: &Automaton) -> SetId {
+        if let Some(known) = self.tops.get(&(state, value)) {
+            self.counts.lookups += 1;
+            return *known;
+        }
+        self.count(false);
+        self.close_over(state, value, TOP, automaton);
+        let Scratch { flipped, run, list, .. } = &self.scratch;
+        let changed = list.iter().filter(|state| !automaton.base(**state));
+        let unchanged = |root: &&State| automaton.base(**root) && flipped[**root as usize] != *run;
+        let held = changed.chain(automaton.roots.iter().filter(unchanged));
+        let mut found: Vec<u32> = held.flat_map(|state| automaton.rows(*state)).copied().collect();
+        found.sort_unstable();
+        let made = self.side.intern(&found);
+        self.tops.insert((state, value), made);
+        made
+    }
+
+    /// Forgets everything but what the open nodes stand on, which gets new numbers in place.
+    pub(super) fn clear(&mut self, frames: &mut [Frame]) {
+        let sets = std::mem::take(&mut self.sets);
+        self.side = Sets::default();
+        let mut downs: Vec<Option<Down>> = std::mem::take(&mut self.downs).into_iter().map(Some).collect();
+        let tests = std::mem::take(&mut self.down_tests);
+        let mut indexes: Vec<Option<ValueIndex>> = std::mem::take(&mut self.indexes).into_iter().map(Some).collect();
+        self.down_numbers.clear();
+        self.index_numbers.clear();
+        self.value_numbers = Map::default();
+        self.values.truncate(1);
+        self.pops = Map::default();
+        self.adds = Map::default();
+        self.ups = Map::default();
+        self.tops = Map::default();
+        self.reports = Map::default();
+        self.part_bytes = 0;
+        self.transitions = 0;
+        self.counts.clears += 1;
+
+        let mut index_numbers: Map<u32, u32> = Map::default();
+        let mut down_numbers: Map<DownId, DownId> = Map::default();
+        for old in [DEAD, TOP].into_iter().chain(frames.iter().map(|frame| frame.down)) {
+            let Some(mut down) = downs[old as usize].take() else { continue };
+            down.next = Vec::new();
+            if let Some(index) = indexes.get_mut(down.values as usize) {
+                if let Some(mut index) = index.take() {
+                    index.forget();
+                    index_numbers.insert(down.values, self.push_index(index));
+                }
+                down.values = index_numbers[&down.values];
+            }
+            let new = self.push_down(down, tests[old as usize]);
+            down_numbers.insert(old, new);
+        }
+        for frame in frames {
+            frame.down = down_numbers[&frame.down];
+            frame.state = self.sets.intern(sets.get(frame.state));
+            frame.announced = EMPTY;
+        }
+        self.limit_bytes = self.capacity_bytes.max(2 * self.memory_bytes());
+    }
+}
+
+/// Calls `visit` for states and all disjunctions that they alone make true.
+fn alternatives(automaton: &Automaton, states: &[State], mut visit: impl FnMut(State)) {
+    let mut stack = states.to_vec();
+    while let Some(state) = stack.pop() {
+        visit(state);
+        let consumers = automaton.consumers.get(state).iter();
+        stack.extend(consumers.filter(|consumer| {
+            automaton.inner(**consumer).is_some_and(|(connective, _)| connective == Connective::Or)
+        }));
+    }
+}
