@@ -20,6 +20,8 @@ _FRUITLESS = 2_000
 """Draws in a row without a new query after which there are taken to be no more."""
 _TRIES = 8
 """Draws of a condition until it is one that its step does not have yet."""
+_RARE_TRIES = 200
+"""The same where frequent values are mostly passed over."""
 
 
 def generate(samples: Samples, shape: QueryShape, draws: Draws) -> Iterator[str]:
@@ -134,7 +136,7 @@ class _Writer:
     def _add_predicate(self, chain: Sequence[Node], conditions: Sequence[list[str]]) -> bool:
         """Draw a predicate for one of the steps; False where the steps have no further one."""
         draws = self._draws
-        for _ in range(_TRIES):
+        for _ in range(_RARE_TRIES if self._shape.even_values else _TRIES):
             branch = draws.chance(self._shape.branches)
             if branch:
                 able = [number for number, node in enumerate(chain) if len(range(*self._samples.holders(node)))]
@@ -144,23 +146,34 @@ class _Writer:
                 continue
             place = draws.pick(able)
             condition = self._branch(chain[place]) if branch else self._own(chain[place])
-            if condition not in conditions[place]:
+            if condition is not None and condition not in conditions[place]:
                 conditions[place].append(condition)
                 return True
         return False
 
-    def _own(self, node: Node) -> str:
-        """A predicate on an attribute or the text of the step's element."""
+    def _fact(self, node: Node) -> Fact | None:
+        """One of an element's values; None for most of the occurrences of a frequent one, where that is asked for."""
         fact = self._draws.pick(node.facts)
+        if self._shape.even_values and not self._draws.chance(1 / fact.pool.counts[fact.value]):
+            return None
+        return fact
+
+    def _own(self, node: Node) -> str | None:
+        """A predicate on an attribute or the text of the step's element."""
+        fact = self._fact(node)
+        if fact is None:
+            return None
         subject = f"@{fact.attribute}" if fact.attribute else "text()"
         return self._atomic(subject, subject, fact, [node])
 
-    def _branch(self, node: Node) -> str:
+    def _branch(self, node: Node) -> str | None:
         """A predicate on an attribute or the text of a descendant of the step's element."""
         first, end = self._samples.holders(node)
         holder = self._samples.holder(self._draws.between(first, end - 1))
         way = _way(node, holder)
-        fact = self._draws.pick(holder.facts)
+        fact = self._fact(holder)
+        if fact is None:
+            return None
         tail = f"/@{fact.attribute}" if fact.attribute else ""
         exact = "/".join(step.name for step in way) + tail
         reached = [node]

@@ -58,18 +58,19 @@ class Node:
 class Pool:
     """The values that occur in the texts, or in one attribute, of the elements of one name."""
 
-    __slots__ = ("_numbers", "_seen", "texts")
+    __slots__ = ("_numbers", "counts", "texts")
 
     def __init__(self) -> None:
         self.texts: list[str] = []
         """The values, in the order of their first occurrence."""
-        self._seen: set[str] = set()
+        self.counts: Counter[str] = Counter()
+        """How often each occurs."""
         self._numbers: tuple[list[float], list[str]] | None = None
 
     def add(self, text: str) -> None:
-        """Take up a value, if it is new."""
-        if text not in self._seen:
-            self._seen.add(text)
+        """Take up an occurrence of a value."""
+        self.counts[text] += 1
+        if self.counts[text] == 1:
             self.texts.append(text)
 
     def numbers(self) -> tuple[list[float], list[str]]:

@@ -117,6 +117,9 @@ class QueryShape(_Shape):
     equality: float = 1.0
     """Share of `=` among the comparisons; the others are `<`, `<=`, `>`, `>=` and `!=` for numbers, `!=` and
     `contains` for other texts."""
+    even_values: bool = False
+    """Whether all values are equally likely to be compared with, instead of each as often as it occurs: most
+    predicates then hold in few documents."""
     zipf: float | None = None
     """Zipf's exponent of the choice of a name on the way down from the root, where 0 makes all names equally likely;
     None makes every element of the samples equally likely instead."""
@@ -144,7 +147,8 @@ class QueryShape(_Shape):
                 f"conjunction and disjunction are {self.conjunction:g} and {self.disjunction:g}; "
                 "together they must be at most 1"
             )
-        if not isinstance(self.distinct, bool):
-            raise SettingsError(f"distinct is {self.distinct!r}; it must be true or false")
+        for name in ("distinct", "even_values"):
+            if not isinstance(getattr(self, name), bool):
+                raise SettingsError(f"{name} is {getattr(self, name)!r}; it must be true or false")
         if self.zipf is not None:
             _check(self, "zipf", 0, 10)

@@ -20,9 +20,11 @@ const BUDGET: u32 = 20_000;
 pub(super) fn compile(segment: &Segment) -> Automaton {
     let view = segment.view();
     let mut builder = AutomatonBuilder::default();
+    let mut cells = Vec::new();
     for number in 0..view.signature_count() {
         let signature = view.signature(number);
-        let query = view.query(&signature);
+        let root = view.query(&signature).extract(&mut cells);
+        let query = Query { cells: &cells, root };
         for row in signature.rows.clone() {
             let mut compiler = Compiler {
                 builder: &mut builder,
