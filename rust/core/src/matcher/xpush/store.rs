@@ -31,15 +31,26 @@ pub(super) struct Popped {
     pub(super) early: SetId,
 }
 
+/// Number of a path in one store; [`DEAD`] and [`TOP`] are as for top-down states.
+pub(super) type PathId = u32;
+
+/// Where in a document a node is: a path of classes from the document node. It says what is wanted there, and what its
+/// ancestors want, which the top-down state alone does not.
+#[derive(Debug)]
+struct Path {
+    down: DownId,
+    parent: PathId,
+    /// The next paths, by class of input.
+    next: Vec<PathId>,
+}
+
 /// An open node.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frame {
-    /// What is wanted at it.
-    pub(super) down: DownId,
+    /// Where it is.
+    pub(super) path: PathId,
     /// The edges true at it so far.
     pub(super) state: SetId,
-    /// Edges true at it that were announced last.
-    pub(super) announced: SetId,
     /// The node.
     pub(super) node: u32,
     /// The last node inside.
@@ -79,6 +90,7 @@ pub(super) struct Store {
     down_numbers: HashTable<DownId>,
     /// Name tests of each top-down state's nodes, told apart only if the automaton asks for names.
     down_tests: Vec<[u32; 3]>,
+    paths: Vec<Path>,
     classes: Map<Input, u32>,
     inputs: Vec<Input>,
     indexes: Vec<ValueIndex>,
@@ -87,9 +99,8 @@ pub(super) struct Store {
     values: Vec<(u32, ValueClass)>,
     pops: Map<(SetId, ValueId, DownId), Popped>,
     adds: Map<(SetId, SetId, bool), SetId>,
-    ups: Map<(DownId, SetId), SetId>,
     tops: Map<(SetId, ValueId), SetId>,
-    reports: Map<SetId, SetId>,
+    reports: Map<(PathId, SetId), SetId>,
     /// Bytes of top-down states and value indexes.
     part_bytes: usize,
     transitions: usize,
@@ -112,6 +123,8 @@ struct Scratch {
     other: Vec<State>,
 }
 
+/// Of this many levels on the way up, one remembers what is reported.
+const REPORT_STRIDE: usize = 16;
 /// What an entry of a transition table costs, about.
 const TRANSITION_BYTES: usize = 32;
 
@@ -129,6 +142,7 @@ impl Store {
             downs: Vec::new(),
             down_numbers: HashTable::new(),
             down_tests: Vec::new(),
+            paths: Vec::new(),
             classes: Map::default(),
             inputs: Vec::new(),
             indexes: Vec::new(),
@@ -137,7 +151,6 @@ impl Store {
             values: vec![(NO_VALUES, ValueClass::NONE)],
             pops: Map::default(),
             adds: Map::default(),
-            ups: Map::default(),
             tops: Map::default(),
             reports: Map::default(),
             part_bytes: 0,
@@ -159,6 +172,8 @@ impl Store {
         let top = store.maker.top(parts.automaton, store.early);
         let top = store.with_values(top, parts);
         store.push_down(top, [0; 3]);
+        store.push_path(DEAD, DEAD);
+        store.push_path(TOP, DEAD);
         store
     }
 
@@ -213,23 +228,43 @@ impl Store {
         self.transitions += usize::from(!hit);
     }
 
-    /// What is wanted at a child of this class.
+    fn push_path(&mut self, down: DownId, parent: PathId) -> PathId {
+        self.paths.push(Path { down, parent, next: Vec::new() });
+        self.part_bytes += size_of::<Path>();
+        (self.paths.len() - 1) as PathId
+    }
+
+    /// What is wanted at the nodes of a path.
     #[inline]
-    pub(super) fn step(&mut self, down: DownId, class: u32, parts: Parts<'_>) -> DownId {
-        let from = if self.top_down { down } else { TOP };
-        match self.downs[from as usize].next.get(class as usize) {
-            Some(next) if *next != UNKNOWN => {
-                self.counts.lookups += 1;
-                *next
-            }
-            _ => self.make_step(from, class, parts),
+    pub(super) fn down(&self, path: PathId) -> DownId {
+        self.paths[path as usize].down
+    }
+
+    /// The path to a child of this class; [`DEAD`] if nothing is wanted there or below.
+    #[inline]
+    pub(super) fn step(&mut self, path: PathId, class: u32, parts: Parts<'_>) -> PathId {
+        let from = if self.top_down { path } else { TOP };
+        self.counts.lookups += 1;
+        match self.paths[from as usize].next.get(class as usize) {
+            Some(next) if *next != UNKNOWN => *next,
+            _ => self.make_path(from, class, parts),
         }
     }
 
     #[cold]
-    fn make_step(&mut self, from: DownId, class: u32, parts: Parts<'_>) -> DownId {
-        self.counts.lookups += 1;
+    fn make_path(&mut self, from: PathId, class: u32, parts: Parts<'_>) -> PathId {
         self.counts.misses += 1;
+        let down = self.down(from);
+        let next = match self.downs[down as usize].next.get(class as usize) {
+            Some(next) if *next != UNKNOWN => *next,
+            _ => self.make_step(down, class, parts),
+        };
+        let path = if next == DEAD { DEAD } else { self.push_path(next, from) };
+        self.part_bytes += set(&mut self.paths[from as usize].next, class, path);
+        path
+    }
+
+    fn make_step(&mut self, from: DownId, class: u32, parts: Parts<'_>) -> DownId {
         let input = self.inputs[class as usize];
         let wanted = self.top_down.then(|| &*self.downs[from as usize].wanted);
         let entries = self.maker.enter(parts.automaton, wanted, &input);
@@ -246,13 +281,7 @@ impl Store {
             let down = self.with_values(down, parts);
             self.push_down(down, tests)
         };
-        let row = &mut self.downs[from as usize].next;
-        if row.len() <= class as usize {
-            let before = row.capacity();
-            row.resize(class as usize + 1, UNKNOWN);
-            self.part_bytes += (row.capacity() - before) * 4;
-        }
-        row[class as usize] = next;
+        self.part_bytes += set(&mut self.downs[from as usize].next, class, next);
         next
     }
 
@@ -450,48 +479,58 @@ impl Store {
         sum
     }
 
-    /// From edges that alone make filters true, at a node, to those at its parent.
-    pub(super) fn up(&mut self, down: DownId, edges: SetId, automaton: &Automaton) -> SetId {
-        if let Some(known) = self.ups.get(&(down, edges)) {
+    /// The filters that edges which alone make filters true, at the nodes of a path, do make true: as marked rows.
+    #[inline]
+    pub(super) fn report(&mut self, path: PathId, edges: SetId, automaton: &Automaton) -> SetId {
+        if let Some(known) = self.reports.get(&(path, edges)) {
             self.counts.lookups += 1;
             return *known;
         }
-        self.count(false);
-        let deep = automaton.edges_by(Reach::Descendant);
-        let from = &self.downs[down as usize];
-        let spine = |edge: &State| from.entry(*edge).filter(|entry| entry & flags::SPINE != 0);
-        let mut found: Vec<State> = Vec::new();
-        for edge in self.side.get(edges) {
-            if deep.contains(edge) && spine(edge).is_some() {
-                found.push(*edge);
-            }
-        }
-        alternatives(automaton, self.side.get(edges), |state| {
-            let asking = automaton.in_edges.get(state).iter();
-            let asking = asking.filter(|edge| spine(edge).is_some_and(|entry| entry & flags::MATCHED != 0));
-            found.extend(asking);
-        });
-        found.sort_unstable();
-        found.dedup();
-        let made = self.side.intern(&found);
-        self.ups.insert((down, edges), made);
-        made
+        self.make_report(path, edges, automaton)
     }
 
-    /// The filters that edges at the document node make true, as marked rows.
-    pub(super) fn report(&mut self, edges: SetId, automaton: &Automaton) -> SetId {
-        if let Some(known) = self.reports.get(&edges) {
-            self.counts.lookups += 1;
-            return *known;
+    /// Goes up until the answer is known, at the latest at the document node. Some places on the way get it too, so that
+    /// deep documents do not go all the way from every level.
+    #[cold]
+    fn make_report(&mut self, path: PathId, edges: SetId, automaton: &Automaton) -> SetId {
+        let mut way = vec![(path, edges)];
+        let rows = loop {
+            let (path, edges) = way[way.len() - 1];
+            if let Some(known) = self.reports.get(&(path, edges)) {
+                break *known;
+            }
+            if path == TOP {
+                let edges = self.side.get(edges).iter();
+                let mut rows: Vec<u32> = edges.flat_map(|edge| automaton.rows(*edge)).copied().collect();
+                rows.sort_unstable();
+                break self.side.intern(&rows);
+            }
+            way.push((self.paths[path as usize].parent, self.up(self.down(path), edges, automaton)));
+        };
+        for place in way.into_iter().step_by(REPORT_STRIDE) {
+            if self.reports.insert(place, rows).is_none() {
+                self.count(false);
+            }
         }
-        self.count(false);
+        rows
+    }
+
+    /// From edges that alone make filters true, at a node, to those at its parent.
+    fn up(&mut self, down: DownId, edges: SetId, automaton: &Automaton) -> SetId {
+        let deep = automaton.edges_by(Reach::Descendant);
+        let from = &self.downs[down as usize];
+        let entry = |edge: &State| from.entry(*edge).filter(|entry| entry & flags::SPINE != 0);
         let mut found: Vec<State> = Vec::new();
-        alternatives(automaton, self.side.get(edges), |state| found.extend(automaton.rows(state)));
+        for edge in self.side.get(edges) {
+            if deep.contains(edge) && entry(edge).is_some() {
+                found.push(*edge);
+            }
+            let asking = automaton.in_edges.get(*edge).iter();
+            found.extend(asking.filter(|edge| entry(edge).is_some_and(|entry| entry & flags::MATCHED != 0)));
+        }
         found.sort_unstable();
         found.dedup();
-        let made = self.side.intern(&found);
-        self.reports.insert(edges, made);
-        made
+        self.side.intern(&found)
     }
 
     /// The filters that are true at the end of the document, as marked rows.
@@ -526,7 +565,6 @@ impl Store {
         self.values.truncate(1);
         self.pops = Map::default();
         self.adds = Map::default();
-        self.ups = Map::default();
         self.tops = Map::default();
         self.reports = Map::default();
         self.part_bytes = 0;
@@ -535,7 +573,9 @@ impl Store {
 
         let mut index_numbers: Map<u32, u32> = Map::default();
         let mut down_numbers: Map<DownId, DownId> = Map::default();
-        for old in [DEAD, TOP].into_iter().chain(frames.iter().map(|frame| frame.down)) {
+        let paths = std::mem::take(&mut self.paths);
+        let open = frames.iter().map(|frame| paths[frame.path as usize].down);
+        for old in [DEAD, TOP].into_iter().chain(open) {
             let Some(mut down) = downs[old as usize].take() else { continue };
             down.next = Vec::new();
             if let Some(index) = indexes.get_mut(down.values as usize) {
@@ -548,23 +588,27 @@ impl Store {
             let new = self.push_down(down, tests[old as usize]);
             down_numbers.insert(old, new);
         }
+        self.push_path(DEAD, DEAD);
+        let mut path = self.push_path(TOP, DEAD);
         for frame in frames {
-            frame.down = down_numbers[&frame.down];
+            // The first open node is the document node.
+            if frame.path != TOP {
+                let down = down_numbers[&paths[frame.path as usize].down];
+                path = self.push_path(down, if self.top_down { path } else { TOP });
+            }
+            frame.path = path;
             frame.state = self.sets.intern(sets.get(frame.state));
-            frame.announced = EMPTY;
         }
         self.limit_bytes = self.capacity_bytes.max(2 * self.memory_bytes());
     }
 }
 
-/// Calls `visit` for states and all disjunctions that they alone make true.
-fn alternatives(automaton: &Automaton, states: &[State], mut visit: impl FnMut(State)) {
-    let mut stack = states.to_vec();
-    while let Some(state) = stack.pop() {
-        visit(state);
-        let consumers = automaton.consumers.get(state).iter();
-        stack.extend(consumers.filter(|consumer| {
-            automaton.inner(**consumer).is_some_and(|(connective, _)| connective == Connective::Or)
-        }));
+/// Sets an entry of a list that grows as needed; returns by how many bytes it grew.
+fn set(list: &mut Vec<u32>, at: u32, to: u32) -> usize {
+    let before = list.capacity();
+    if list.len() <= at as usize {
+        list.resize(at as usize + 1, UNKNOWN);
     }
+    list[at as usize] = to;
+    (list.capacity() - before) * 4
 }
