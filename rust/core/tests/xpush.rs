@@ -259,8 +259,19 @@ fn paths_reach_what_they_should() {
 fn shared_parts_of_filters_are_reported_where_they_belong() {
     // The edge `b[x = 1]` is one state: alone it makes the first filter true below `a`, but not below `c`.
     check(
-        &["/r/a/b[x = 1]", "/r/c[b[x = 1] and y]", "//b[x = 1]/..", "/r/d//b[x = 1]", "/r/d[b[x = 1] or z]"],
         &[
+            "/r/a/b[x = 1]",
+            "/r/c[b[x = 1] and y]",
+            "//b[x = 1]/..",
+            "/r/d//b[x = 1]",
+            "/r/d[b[x = 1] or z]",
+            "//a[@k and .//b]",
+            "//a[@k and b = 1 and c = 1]",
+        ],
+        &[
+            "<a k='1'><a><b/></a></a>",
+            "<a><a k='1'><b>1</b><c>1</c></a></a>",
+            "<a k='1'><c>1</c><b>1</b></a>",
             "<r><c><b><x>1</x></b></c></r>",
             "<r><a><b><x>1</x></b></a></r>",
             "<r><c><b><x>1</x></b><y/></c></r>",

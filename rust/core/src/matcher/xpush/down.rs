@@ -4,7 +4,7 @@
 //! itself, and which value tests matter there. With top-down pruning that follows from the path from the document node;
 //! without, from the node's own name. (Gupta & Suciu, section 5: top-down pruning.)
 
-use super::automaton::{Automaton, Connective, Reach, State, labels};
+use super::automaton::{Automaton, Reach, State, labels};
 use crate::xpath::symbols::{NO_SYMBOL, Symbol};
 
 /// Number of a top-down state in one store.
@@ -163,9 +163,8 @@ impl DownMaker {
                 self.touched.push(state);
             }
             *known |= flag as u8;
-            if let Some((connective, operands)) = automaton.inner(state) {
-                let passed = if connective == Connective::Or { flag } else { PLAIN };
-                self.stack.extend(operands.iter().map(|operand| (*operand, passed)));
+            if let Some((_, operands)) = automaton.inner(state) {
+                self.stack.extend(operands.iter().map(|operand| (*operand, PLAIN)));
             }
         }
         for state in self.touched.drain(..) {

@@ -4,7 +4,7 @@ use super::automaton::{Automaton, INEXACT, Reach};
 use super::down::{DEAD, DownId, Input, TOP};
 use super::order::SymbolOrder;
 use super::sets::{EMPTY, SetId};
-use super::store::{Frame, NO_VALUE, Parts, Store};
+use super::store::{Frame, NO_VALUE, Parts, PathId, Store};
 use super::training;
 use super::{Settings, Shared};
 use crate::document::{Document, NodeKind};
@@ -97,7 +97,7 @@ impl Machine {
         self.frames.clear();
         let nodes = document.nodes();
         let last = nodes.len() as u32 - 1;
-        self.frames.push(Frame { down: TOP, state: EMPTY, announced: EMPTY, node: 0, last });
+        self.frames.push(Frame { path: TOP, state: EMPTY, node: 0, last });
         let mut at = 1;
         while at <= last {
             while at > self.top().last {
@@ -105,15 +105,15 @@ impl Machine {
             }
             let node = &nodes[at as usize];
             let class = self.class(subject, node.kind, node.name);
-            let down = self.step(self.top().down, class, parts);
+            let path = self.step(self.top().path, class, parts);
             if node.kind == NodeKind::Element {
-                if down == DEAD {
+                if path == DEAD {
                     at = node.last + 1;
                     continue;
                 }
-                self.frames.push(Frame { down, state: EMPTY, announced: EMPTY, node: at, last: node.last });
-            } else if down != DEAD {
-                self.end(down, EMPTY, at, subject, parts);
+                self.frames.push(Frame { path, state: EMPTY, node: at, last: node.last });
+            } else if path != DEAD {
+                self.end(path, EMPTY, at, subject, parts);
             }
             at += 1;
         }
@@ -155,11 +155,11 @@ impl Machine {
     }
 
     /// What is wanted at a child, with the value states of its tests' constants where those are asked for beforehand.
-    fn step(&mut self, down: DownId, class: u32, parts: Parts<'_>) -> DownId {
+    fn step(&mut self, path: PathId, class: u32, parts: Parts<'_>) -> PathId {
         let before = self.store.down_count();
-        let next = self.store.step(down, class, parts);
+        let next = self.store.step(path, class, parts);
         if self.precompute && self.store.down_count() > before {
-            self.precompute(next, parts);
+            self.precompute(self.store.down(next), parts);
         }
         next
     }
@@ -184,12 +184,13 @@ impl Machine {
     /// Ends the innermost open element.
     fn close(&mut self, subject: Subject<'_>, parts: Parts<'_>) {
         if let Some(frame) = self.frames.pop() {
-            self.end(frame.down, frame.state, frame.node, subject, parts);
+            self.end(frame.path, frame.state, frame.node, subject, parts);
         }
     }
 
     /// Ends a node whose parent is the innermost open one.
-    fn end(&mut self, down: DownId, state: SetId, node: u32, subject: Subject<'_>, parts: Parts<'_>) {
+    fn end(&mut self, path: PathId, state: SetId, node: u32, subject: Subject<'_>, parts: Parts<'_>) {
+        let down = self.store.down(path);
         let value = if self.store.asks_values(down) {
             self.store.value(down, subject.document.string_value(node), parts)
         } else {
@@ -200,35 +201,20 @@ impl Machine {
         let parent = self.frames[at].state;
         self.frames[at].state = self.store.add(parent, popped.kept, subject.ordered, parts);
         if popped.early != EMPTY {
-            self.announce(popped.early, parts.automaton);
+            // Filters that are known to be true are reported at once.
+            let rows = self.store.report(self.frames[at].path, popped.early, parts.automaton);
+            if self.reported.insert(rows) {
+                let before = self.rows.len();
+                self.take(rows);
+                self.early_rows += (self.rows.len() - before) as u64;
+            }
         }
         self.clear_if_full();
     }
 
-    /// Carries edges that make filters true up to the document node at once.
-    fn announce(&mut self, early: SetId, automaton: &Automaton) {
-        let mut edges = early;
-        for at in (0..self.frames.len()).rev() {
-            let frame = &mut self.frames[at];
-            if edges == EMPTY || frame.announced == edges {
-                return;
-            }
-            frame.announced = edges;
-            if at > 0 {
-                edges = self.store.up(frame.down, edges, automaton);
-            }
-        }
-        if self.reported.insert(edges) {
-            let filters = self.store.report(edges, automaton);
-            let before = self.rows.len();
-            self.take(filters);
-            self.early_rows += (self.rows.len() - before) as u64;
-        }
-    }
-
-    /// Takes the rows of filters, each once.
-    fn take(&mut self, filters: SetId) {
-        for row in self.store.side.get(filters) {
+    /// Takes marked rows, each once.
+    fn take(&mut self, rows: SetId) {
+        for row in self.store.side.get(rows) {
             if self.rows_seen.insert(row & !INEXACT) {
                 self.rows.push(*row);
             }

@@ -14,6 +14,7 @@ mod order;
 mod sets;
 mod store;
 mod training;
+mod transitions;
 mod values;
 
 pub use order::SiblingOrder;

@@ -3,10 +3,10 @@
 //! A state is the set of edges already known to be true at an open node. All of it is bounded in bytes: when it is full,
 //! everything is forgotten except what the open nodes stand on.
 
-use super::automaton::{Automaton, Connective, Reach, State};
-use super::down::{DEAD, Down, DownId, DownMaker, Flagged, Input, NO_VALUES, TOP, UNKNOWN, edge_of, flags};
+use super::automaton::{Automaton, State};
+use super::down::{DEAD, Down, DownId, DownMaker, Input, NO_VALUES, TOP, UNKNOWN};
 use super::order::SymbolOrder;
-use super::sets::{EMPTY, SetId, Sets};
+use super::sets::{SetId, Sets};
 use super::values::{ValueClass, ValueIndex};
 use crate::index::{Segment, View};
 use foldhash::fast::FixedState;
@@ -31,15 +31,26 @@ pub(super) struct Popped {
     pub(super) early: SetId,
 }
 
+/// Number of a path in one store; [`DEAD`] and [`TOP`] are as for top-down states.
+pub(super) type PathId = u32;
+
+/// Where in a document a node is: a path of classes from the document node. It says what is wanted there, and what its
+/// ancestors want, which the top-down state alone does not.
+#[derive(Debug)]
+pub(super) struct Path {
+    down: DownId,
+    pub(super) parent: PathId,
+    /// The next paths, by class of input.
+    next: Vec<PathId>,
+}
+
 /// An open node.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frame {
-    /// What is wanted at it.
-    pub(super) down: DownId,
+    /// Where it is.
+    pub(super) path: PathId,
     /// The edges true at it so far.
     pub(super) state: SetId,
-    /// Edges true at it that were announced last.
-    pub(super) announced: SetId,
     /// The node.
     pub(super) node: u32,
     /// The last node inside.
@@ -75,41 +86,41 @@ pub(super) struct Store {
     pub(super) sets: Sets,
     /// Other sets: edges on their way to a report, rows reported, tests passed.
     pub(super) side: Sets,
-    downs: Vec<Down>,
+    pub(super) downs: Vec<Down>,
     down_numbers: HashTable<DownId>,
     /// Name tests of each top-down state's nodes, told apart only if the automaton asks for names.
     down_tests: Vec<[u32; 3]>,
+    pub(super) paths: Vec<Path>,
     classes: Map<Input, u32>,
     inputs: Vec<Input>,
-    indexes: Vec<ValueIndex>,
+    pub(super) indexes: Vec<ValueIndex>,
     index_numbers: HashTable<u32>,
     value_numbers: Map<(u32, ValueClass), ValueId>,
-    values: Vec<(u32, ValueClass)>,
-    pops: Map<(SetId, ValueId, DownId), Popped>,
-    adds: Map<(SetId, SetId, bool), SetId>,
-    ups: Map<(DownId, SetId), SetId>,
-    tops: Map<(SetId, ValueId), SetId>,
-    reports: Map<SetId, SetId>,
+    pub(super) values: Vec<(u32, ValueClass)>,
+    pub(super) pops: Map<(SetId, ValueId, DownId), Popped>,
+    pub(super) adds: Map<(SetId, SetId, bool), SetId>,
+    pub(super) tops: Map<(SetId, ValueId), SetId>,
+    pub(super) reports: Map<(PathId, SetId), SetId>,
     /// Bytes of top-down states and value indexes.
     part_bytes: usize,
     transitions: usize,
     maker: DownMaker,
-    scratch: Scratch,
+    pub(super) scratch: Scratch,
     hasher: FixedState,
     pub(super) counts: Counts,
 }
 
-/// Memory for [`Store::close_over`] and others.
+/// Memory for making transitions.
 #[derive(Debug, Default)]
-struct Scratch {
+pub(super) struct Scratch {
     /// States whose truth is not their base truth, marked with the number of the run.
-    flipped: Vec<u32>,
-    queued: Vec<u32>,
-    run: u32,
-    list: Vec<State>,
-    queue: BinaryHeap<Reverse<State>>,
-    edges: Vec<State>,
-    other: Vec<State>,
+    pub(super) flipped: Vec<u32>,
+    pub(super) queued: Vec<u32>,
+    pub(super) run: u32,
+    pub(super) list: Vec<State>,
+    pub(super) queue: BinaryHeap<Reverse<State>>,
+    pub(super) edges: Vec<State>,
+    pub(super) other: Vec<State>,
 }
 
 /// What an entry of a transition table costs, about.
@@ -129,6 +140,7 @@ impl Store {
             downs: Vec::new(),
             down_numbers: HashTable::new(),
             down_tests: Vec::new(),
+            paths: Vec::new(),
             classes: Map::default(),
             inputs: Vec::new(),
             indexes: Vec::new(),
@@ -137,7 +149,6 @@ impl Store {
             values: vec![(NO_VALUES, ValueClass::NONE)],
             pops: Map::default(),
             adds: Map::default(),
-            ups: Map::default(),
             tops: Map::default(),
             reports: Map::default(),
             part_bytes: 0,
@@ -159,6 +170,8 @@ impl Store {
         let top = store.maker.top(parts.automaton, store.early);
         let top = store.with_values(top, parts);
         store.push_down(top, [0; 3]);
+        store.push_path(DEAD, DEAD);
+        store.push_path(TOP, DEAD);
         store
     }
 
@@ -207,29 +220,49 @@ impl Store {
     }
 
     #[inline]
-    fn count(&mut self, hit: bool) {
+    pub(super) fn count(&mut self, hit: bool) {
         self.counts.lookups += 1;
         self.counts.misses += u64::from(!hit);
         self.transitions += usize::from(!hit);
     }
 
-    /// What is wanted at a child of this class.
+    fn push_path(&mut self, down: DownId, parent: PathId) -> PathId {
+        self.paths.push(Path { down, parent, next: Vec::new() });
+        self.part_bytes += size_of::<Path>();
+        (self.paths.len() - 1) as PathId
+    }
+
+    /// What is wanted at the nodes of a path.
     #[inline]
-    pub(super) fn step(&mut self, down: DownId, class: u32, parts: Parts<'_>) -> DownId {
-        let from = if self.top_down { down } else { TOP };
-        match self.downs[from as usize].next.get(class as usize) {
-            Some(next) if *next != UNKNOWN => {
-                self.counts.lookups += 1;
-                *next
-            }
-            _ => self.make_step(from, class, parts),
+    pub(super) fn down(&self, path: PathId) -> DownId {
+        self.paths[path as usize].down
+    }
+
+    /// The path to a child of this class; [`DEAD`] if nothing is wanted there or below.
+    #[inline]
+    pub(super) fn step(&mut self, path: PathId, class: u32, parts: Parts<'_>) -> PathId {
+        let from = if self.top_down { path } else { TOP };
+        self.counts.lookups += 1;
+        match self.paths[from as usize].next.get(class as usize) {
+            Some(next) if *next != UNKNOWN => *next,
+            _ => self.make_path(from, class, parts),
         }
     }
 
     #[cold]
-    fn make_step(&mut self, from: DownId, class: u32, parts: Parts<'_>) -> DownId {
-        self.counts.lookups += 1;
+    fn make_path(&mut self, from: PathId, class: u32, parts: Parts<'_>) -> PathId {
         self.counts.misses += 1;
+        let down = self.down(from);
+        let next = match self.downs[down as usize].next.get(class as usize) {
+            Some(next) if *next != UNKNOWN => *next,
+            _ => self.make_step(down, class, parts),
+        };
+        let path = if next == DEAD { DEAD } else { self.push_path(next, from) };
+        self.part_bytes += set(&mut self.paths[from as usize].next, class, path);
+        path
+    }
+
+    fn make_step(&mut self, from: DownId, class: u32, parts: Parts<'_>) -> DownId {
         let input = self.inputs[class as usize];
         let wanted = self.top_down.then(|| &*self.downs[from as usize].wanted);
         let entries = self.maker.enter(parts.automaton, wanted, &input);
@@ -246,13 +279,7 @@ impl Store {
             let down = self.with_values(down, parts);
             self.push_down(down, tests)
         };
-        let row = &mut self.downs[from as usize].next;
-        if row.len() <= class as usize {
-            let before = row.capacity();
-            row.resize(class as usize + 1, UNKNOWN);
-            self.part_bytes += (row.capacity() - before) * 4;
-        }
-        row[class as usize] = next;
+        self.part_bytes += set(&mut self.downs[from as usize].next, class, next);
         next
     }
 
@@ -332,187 +359,6 @@ impl Store {
         *self.value_numbers.entry((number, class)).or_insert_with(|| make(class))
     }
 
-    /// The end of a node.
-    #[inline]
-    pub(super) fn pop(&mut self, state: SetId, value: ValueId, down: DownId, parts: Parts<'_>) -> Popped {
-        if let Some(known) = self.pops.get(&(state, value, down)) {
-            self.counts.lookups += 1;
-            return *known;
-        }
-        self.count(false);
-        self.close_over(state, value, down, parts.automaton);
-        let made = self.popped(state, down, parts.automaton);
-        self.pops.insert((state, value, down), made);
-        made
-    }
-
-    /// Finds the states at a node that are not as without leaves: in the scratch list, marked as flipped.
-    fn close_over(&mut self, state: SetId, value: ValueId, down: DownId, automaton: &Automaton) {
-        let Scratch { flipped, queued, run, list, queue, .. } = &mut self.scratch;
-        *run = run.wrapping_add(1);
-        if *run == 0 {
-            flipped.fill(0);
-            queued.fill(0);
-            *run = 1;
-        }
-        list.clear();
-        list.extend_from_slice(self.sets.get(state));
-        list.extend_from_slice(&self.downs[down as usize].names);
-        let (index, class) = self.values[value as usize];
-        if index != NO_VALUES {
-            self.indexes[index as usize].passed(class, &self.side, list);
-        }
-        let mut next = 0;
-        loop {
-            while let Some(changed) = list.get(next) {
-                next += 1;
-                flipped[*changed as usize] = *run;
-                for consumer in automaton.watchers.get(*changed) {
-                    if queued[*consumer as usize] != *run {
-                        queued[*consumer as usize] = *run;
-                        queue.push(Reverse(*consumer));
-                    }
-                }
-            }
-            // Operands have smaller numbers: the smallest one's are settled.
-            let Some(Reverse(state)) = queue.pop() else { break };
-            let Some((connective, operands)) = automaton.inner(state) else { continue };
-            let holds = |operand: &State| automaton.base(*operand) != (flipped[*operand as usize] == *run);
-            let truth = match connective {
-                Connective::And => operands.iter().all(holds),
-                Connective::Or => operands.iter().any(holds),
-                Connective::Not => !operands.iter().all(holds),
-            };
-            if truth != automaton.base(state) {
-                list.push(state);
-            }
-        }
-    }
-
-    /// The edges of the parent that a node makes true, from what [`Self::close_over`] found.
-    fn popped(&mut self, state: SetId, down: DownId, automaton: &Automaton) -> Popped {
-        let Scratch { flipped, run, list, edges, other, .. } = &mut self.scratch;
-        let down = &self.downs[down as usize];
-        let mut found: Vec<Flagged> = Vec::new();
-        for changed in list.iter().filter(|changed| !automaton.base(**changed)) {
-            let asking = automaton.in_edges.get(*changed).iter().filter_map(|edge| down.entry(*edge));
-            found.extend(asking.filter(|entry| entry & flags::MATCHED != 0));
-        }
-        found.extend(
-            down.defaults.iter().filter(|entry| flipped[automaton.targets[edge_of(**entry) as usize] as usize] != *run),
-        );
-        let deep = automaton.edges_by(Reach::Descendant);
-        let through = self.sets.get(state).iter().filter(|edge| deep.contains(edge));
-        found.extend(through.filter_map(|edge| down.entry(*edge)));
-        found.sort_unstable();
-        found.dedup();
-        edges.clear();
-        other.clear();
-        for entry in found {
-            if entry & flags::PLAIN != 0 {
-                edges.push(edge_of(entry));
-            }
-            if entry & flags::SPINE != 0 {
-                other.push(edge_of(entry));
-            }
-        }
-        Popped { kept: self.sets.intern(edges), early: self.side.intern(other) }
-    }
-
-    /// A node's state after one more of its children; `ordered` if the document keeps the order of siblings.
-    #[inline]
-    pub(super) fn add(&mut self, state: SetId, made: SetId, ordered: bool, parts: Parts<'_>) -> SetId {
-        if made == EMPTY || state == made {
-            return state;
-        }
-        if state == EMPTY && !ordered {
-            return made;
-        }
-        if let Some(known) = self.adds.get(&(state, made, ordered)) {
-            self.counts.lookups += 1;
-            return *known;
-        }
-        self.count(false);
-        let (before, new) = (self.sets.get(state), self.sets.get(made));
-        let merged = &mut self.scratch.edges;
-        merged.clear();
-        merged.extend_from_slice(before);
-        match parts.order.filter(|_| ordered) {
-            None => merged.extend_from_slice(new),
-            Some(order) => {
-                merged.extend(new.iter().filter(|edge| !order.is_idle(parts.automaton, **edge, before)));
-            }
-        }
-        merged.sort_unstable();
-        merged.dedup();
-        let sum = self.sets.intern(merged);
-        self.adds.insert((state, made, ordered), sum);
-        sum
-    }
-
-    /// From edges that alone make filters true, at a node, to those at its parent.
-    pub(super) fn up(&mut self, down: DownId, edges: SetId, automaton: &Automaton) -> SetId {
-        if let Some(known) = self.ups.get(&(down, edges)) {
-            self.counts.lookups += 1;
-            return *known;
-        }
-        self.count(false);
-        let deep = automaton.edges_by(Reach::Descendant);
-        let from = &self.downs[down as usize];
-        let spine = |edge: &State| from.entry(*edge).filter(|entry| entry & flags::SPINE != 0);
-        let mut found: Vec<State> = Vec::new();
-        for edge in self.side.get(edges) {
-            if deep.contains(edge) && spine(edge).is_some() {
-                found.push(*edge);
-            }
-        }
-        alternatives(automaton, self.side.get(edges), |state| {
-            let asking = automaton.in_edges.get(state).iter();
-            let asking = asking.filter(|edge| spine(edge).is_some_and(|entry| entry & flags::MATCHED != 0));
-            found.extend(asking);
-        });
-        found.sort_unstable();
-        found.dedup();
-        let made = self.side.intern(&found);
-        self.ups.insert((down, edges), made);
-        made
-    }
-
-    /// The filters that edges at the document node make true, as marked rows.
-    pub(super) fn report(&mut self, edges: SetId, automaton: &Automaton) -> SetId {
-        if let Some(known) = self.reports.get(&edges) {
-            self.counts.lookups += 1;
-            return *known;
-        }
-        self.count(false);
-        let mut found: Vec<State> = Vec::new();
-        alternatives(automaton, self.side.get(edges), |state| found.extend(automaton.rows(state)));
-        found.sort_unstable();
-        found.dedup();
-        let made = self.side.intern(&found);
-        self.reports.insert(edges, made);
-        made
-    }
-
-    /// The filters that are true at the end of the document, as marked rows.
-    pub(super) fn accept(&mut self, state: SetId, value: ValueId, automaton: &Automaton) -> SetId {
-        if let Some(known) = self.tops.get(&(state, value)) {
-            self.counts.lookups += 1;
-            return *known;
-        }
-        self.count(false);
-        self.close_over(state, value, TOP, automaton);
-        let Scratch { flipped, run, list, .. } = &self.scratch;
-        let changed = list.iter().filter(|state| !automaton.base(**state));
-        let unchanged = |root: &&State| automaton.base(**root) && flipped[**root as usize] != *run;
-        let held = changed.chain(automaton.roots.iter().filter(unchanged));
-        let mut found: Vec<u32> = held.flat_map(|state| automaton.rows(*state)).copied().collect();
-        found.sort_unstable();
-        let made = self.side.intern(&found);
-        self.tops.insert((state, value), made);
-        made
-    }
-
     /// Forgets everything but what the open nodes stand on, which gets new numbers in place.
     pub(super) fn clear(&mut self, frames: &mut [Frame]) {
         let sets = std::mem::take(&mut self.sets);
@@ -526,7 +372,6 @@ impl Store {
         self.values.truncate(1);
         self.pops = Map::default();
         self.adds = Map::default();
-        self.ups = Map::default();
         self.tops = Map::default();
         self.reports = Map::default();
         self.part_bytes = 0;
@@ -535,7 +380,9 @@ impl Store {
 
         let mut index_numbers: Map<u32, u32> = Map::default();
         let mut down_numbers: Map<DownId, DownId> = Map::default();
-        for old in [DEAD, TOP].into_iter().chain(frames.iter().map(|frame| frame.down)) {
+        let paths = std::mem::take(&mut self.paths);
+        let open = frames.iter().map(|frame| paths[frame.path as usize].down);
+        for old in [DEAD, TOP].into_iter().chain(open) {
             let Some(mut down) = downs[old as usize].take() else { continue };
             down.next = Vec::new();
             if let Some(index) = indexes.get_mut(down.values as usize) {
@@ -548,23 +395,27 @@ impl Store {
             let new = self.push_down(down, tests[old as usize]);
             down_numbers.insert(old, new);
         }
+        self.push_path(DEAD, DEAD);
+        let mut path = self.push_path(TOP, DEAD);
         for frame in frames {
-            frame.down = down_numbers[&frame.down];
+            // The first open node is the document node.
+            if frame.path != TOP {
+                let down = down_numbers[&paths[frame.path as usize].down];
+                path = self.push_path(down, if self.top_down { path } else { TOP });
+            }
+            frame.path = path;
             frame.state = self.sets.intern(sets.get(frame.state));
-            frame.announced = EMPTY;
         }
         self.limit_bytes = self.capacity_bytes.max(2 * self.memory_bytes());
     }
 }
 
-/// Calls `visit` for states and all disjunctions that they alone make true.
-fn alternatives(automaton: &Automaton, states: &[State], mut visit: impl FnMut(State)) {
-    let mut stack = states.to_vec();
-    while let Some(state) = stack.pop() {
-        visit(state);
-        let consumers = automaton.consumers.get(state).iter();
-        stack.extend(consumers.filter(|consumer| {
-            automaton.inner(**consumer).is_some_and(|(connective, _)| connective == Connective::Or)
-        }));
+/// Sets an entry of a list that grows as needed; returns by how many bytes it grew.
+fn set(list: &mut Vec<u32>, at: u32, to: u32) -> usize {
+    let before = list.capacity();
+    if list.len() <= at as usize {
+        list.resize(at as usize + 1, UNKNOWN);
     }
+    list[at as usize] = to;
+    (list.capacity() - before) * 4
 }
