@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import gzip
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 
-from sardonyx.workloads import QueryShape, queries
+from sardonyx.workloads import QueryShape, load, queries
 
-__all__ = ["alerts", "distinct_paths", "nitf_documents", "table", "two_predicate_queries"]
+__all__ = [
+    "alerts",
+    "distinct_paths",
+    "nested_queries",
+    "nitf_documents",
+    "predicate_queries",
+    "random_paths",
+    "table",
+    "two_predicate_queries",
+]
 
 TWO_PREDICATES = QueryShape(depth=1000, predicates=2, descendant=0.2, wildcard=0.1)
 """Two equalities on the way to any element: about one query in a hundred matches a document."""
@@ -30,16 +40,35 @@ def alerts() -> list[bytes]:
     return [file.read_bytes() for file in sorted((SHARED / "docs" / "voevent").rglob("*.xml"))]
 
 
+def _paths(name: str, count: int) -> list[str]:
+    with gzip.open(SHARED / "yfilter-1.0" / "benchmark_simple_paths" / name, "rt", encoding="utf-8") as lines:
+        return [line.strip() for line, _ in zip(lines, range(count), strict=False)]
+
+
 def distinct_paths(count: int) -> list[str]:
     """The first `count` of the 153,928 distinct path queries."""
-    name = SHARED / "yfilter-1.0" / "benchmark_simple_paths" / "queries-153928-d.txt.gz"
-    with gzip.open(name, "rt", encoding="utf-8") as lines:
-        return [line.strip() for line, _ in zip(lines, range(count), strict=False)]
+    return _paths("queries-153928-d.txt.gz", count)
+
+
+def random_paths(count: int) -> list[str]:
+    """The first `count` of the 500,000 random path queries, of which many are equal."""
+    return _paths("queries-500000.txt.gz", count)
 
 
 def two_predicate_queries(count: int, documents: list[bytes]) -> list[str]:
     """`count` distinct queries with two value predicates each, drawn from the documents."""
-    return list(queries(documents, TWO_PREDICATES, count))
+    return predicate_queries(count, documents, 2)
+
+
+def predicate_queries(count: int, documents: list[bytes], predicates: int) -> list[str]:
+    """The same with another number of predicates."""
+    return list(queries(documents, replace(TWO_PREDICATES, predicates=predicates), count))
+
+
+def nested_queries(count: int, documents: list[bytes]) -> list[str]:
+    """`count` distinct queries with one nested path each."""
+    workload = load("nitf", samples=documents, subscriptions=count, kind="nested")
+    return list(workload.subscriptions)
 
 
 def table(texts: list[str]) -> pa.Table:

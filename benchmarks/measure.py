@@ -28,6 +28,10 @@ class Figure:
     at_least: bool = False
     """Whether the bar is a lower bound."""
     details: dict[str, Any] = field(default_factory=dict)
+    at: float | None = None
+    """Where on the horizontal axis it belongs, for figures that make a curve; `name` is the curve then."""
+    axis: str = ""
+    """What the horizontal axis counts."""
 
     @property
     def reached(self) -> bool | None:
@@ -73,19 +77,30 @@ def machine() -> dict[str, Any]:
     }
 
 
+def _label(figure: Figure) -> str:
+    return figure.name if figure.at is None else f"{figure.name}, {figure.at:,g} {figure.axis}"
+
+
 def _row(figure: Figure) -> str:
     bar = "" if figure.bar is None else f"{'≥' if figure.at_least else '≤'} {figure.bar:g}"
     verdict = {None: "", True: "reached", False: "**missed**"}[figure.reached]
-    return f"| {figure.benchmark} | {figure.name} | {figure.value:,.3f} {figure.unit} | {bar} | {verdict} |"
+    return f"| {figure.benchmark} | {_label(figure)} | {figure.value:,.3f} {figure.unit} | {bar} | {verdict} |"
 
 
-def write(figures: list[Figure], folder: Path, about: dict[str, Any]) -> Path:
-    """Write `results.json`, `results.md` and a plot per benchmark; returns the page."""
+def write(figures: list[Figure], failures: dict[str, str], folder: Path, about: dict[str, Any]) -> Path:
+    """Write `results.json`, `results.md` and a plot per benchmark; returns the page. `failures`: why what broke off."""
     folder.mkdir(parents=True, exist_ok=True)
     entries = [{**asdict(figure), "reached": figure.reached} for figure in figures]
-    (folder / "results.json").write_text(json.dumps({"machine": about, "figures": entries}, indent=1), encoding="utf-8")
+    content = {"machine": about, "figures": entries, "failures": failures}
+    (folder / "results.json").write_text(json.dumps(content, indent=1), encoding="utf-8")
     lines = ["# Benchmark results", "", ", ".join(f"{name}: {value}" for name, value in about.items()), ""]
-    lines += ["| benchmark | figure | value | bar | |", "|---|---|---|---|---|", *map(_row, figures), ""]
+    lines += [f"- **{name} broke off**: {reason}" for name, reason in failures.items()]
+    # Ratios travel between machines, absolute numbers do not.
+    ratios = [figure for figure in figures if figure.unit == "times"]
+    others = [figure for figure in figures if figure.unit != "times"]
+    for title, some in (("Ratios", ratios), ("Absolute numbers", others)):
+        lines += [f"## {title}", "", "| benchmark | figure | value | bar | |", "|---|---|---|---|---|"]
+        lines += [*map(_row, some), ""]
     for benchmark in dict.fromkeys(figure.benchmark for figure in figures):
         lines.append(f"![{benchmark}]({_plot(benchmark, figures, folder)})")
     page = folder / "results.md"
@@ -100,6 +115,26 @@ def _plot(benchmark: str, figures: list[Figure], folder: Path) -> str:
     from matplotlib import pyplot
 
     own = [figure for figure in figures if figure.benchmark == benchmark]
+    curves = [figure for figure in own if figure.at is not None]
+    name = f"{benchmark.replace(' ', '-').replace(',', '').replace('/', '-')}.png"
+    if curves:
+        drawing, axes = pyplot.subplots(figsize=(9, 5))
+        for curve in dict.fromkeys(figure.name for figure in curves):
+            points = sorted((figure.at or 0, figure.value) for figure in curves if figure.name == curve)
+            axes.plot([at for at, _ in points], [value for _, value in points], marker="o", label=curve)
+        for figure in own:
+            if figure.at is None and figure.unit == curves[0].unit:
+                axes.axhline(figure.value, linestyle="--", linewidth=0.8, label=figure.name)
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set_xlabel(curves[0].axis)
+        axes.set_ylabel(curves[0].unit)
+        axes.legend(fontsize="small")
+        axes.set_title(benchmark)
+        drawing.tight_layout()
+        drawing.savefig(folder / name)
+        pyplot.close(drawing)
+        return name
     drawing, axes = pyplot.subplots(figsize=(9, 0.6 * len(own) + 1.2))
     axes.barh([f"{figure.name} ({figure.unit})" for figure in own], [figure.value for figure in own], color="#345d7e")
     for place, figure in enumerate(own):
@@ -109,7 +144,6 @@ def _plot(benchmark: str, figures: list[Figure], folder: Path) -> str:
     axes.invert_yaxis()
     axes.set_title(f"{benchmark} (line: the bar to reach)")
     drawing.tight_layout()
-    name = f"{benchmark.replace(' ', '-')}.png"
     drawing.savefig(folder / name)
     pyplot.close(drawing)
     return name
