@@ -121,5 +121,6 @@ def test_the_changelog_names_this_version(repository: Path) -> None:
 def test_every_statistic_is_described(repository: Path) -> None:
     broker = sardonyx.Broker()
     broker.register("1", "/a")
-    described = set(re.findall(r"`(\w+)`", (repository / "docs" / "index-at-scale.md").read_text()))
+    pages = [(repository / "docs" / name).read_text() for name in ("index-at-scale.md", "xpush.md")]
+    described = set(re.findall(r"`(\w+)`", "".join(pages)))
     assert set(broker.stats()) - described == set()

@@ -1,0 +1,45 @@
+"""The harness of the benchmarks: what is measured is written, drawn and judged."""
+
+from __future__ import annotations
+
+import json
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from benchmarks.__main__ import BENCHMARKS
+from benchmarks.measure import Figure, median_ms, write
+from benchmarks.population import bare_parse_ms, time_population
+
+
+def test_results_are_written_and_drawn(tmp_path: Path) -> None:
+    figures = [
+        Figure("curve", "ours", 1.5, "ms", 2.0, at=10, axis="queries"),
+        Figure("curve", "ours", 2.5, "ms", 2.0, at=100, axis="queries"),
+        Figure("bars", "ratio", 3.0, "times", 2.0, at_least=True),
+    ]
+    page = write(figures, {"broken": "ValueError: no"}, tmp_path, {"cores": 2}).read_text()
+    assert page.index("## Ratios") < page.index("## Absolute numbers")
+    assert page.count("**missed**") == 1
+    assert "**broken broke off**: ValueError: no" in page
+    assert [entry["reached"] for entry in json.loads((tmp_path / "results.json").read_text())["figures"]] == [
+        True,
+        False,
+        True,
+    ]
+    assert {path.name for path in tmp_path.glob("*.png")} == {"curve.png", "bars.png"}
+
+
+def test_populations_are_timed() -> None:
+    documents = [b"<a><b/></a>", b"<a/>"]
+    timing = time_population(["/a/b", "/a"], documents, rounds=1)
+    assert timing.matches == 1.5
+    assert min(timing.cold_ms, timing.warm_ms, bare_parse_ms(documents, 1)) > 0
+    assert median_ms(lambda: None, 3) >= 0
+
+
+@pytest.mark.parametrize("name", sorted(BENCHMARKS))
+def test_each_benchmark_can_be_loaded(name: str) -> None:
+    if name == "stock":
+        pytest.importorskip("mokaccino", reason="the extra bench is not installed")
+    assert callable(import_module(f"benchmarks.{name}").run)
