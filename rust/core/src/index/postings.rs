@@ -167,6 +167,8 @@ struct Numbering {
     anchors: Vec<u64>,
 }
 
+type RowAndKey = (u32, u64);
+
 impl Numbering {
     fn new(postings: &Postings, node_count: usize) -> Numbering {
         let entries = || [&postings.probes, &postings.ranges, &postings.always].into_iter().flatten();
@@ -174,7 +176,7 @@ impl Numbering {
         anchors.sort_unstable();
         anchors.dedup();
         let guards = entries().flat_map(|entry| entry.guards.iter().copied()).chain(anchors.iter().copied());
-        let (mut existence, mut probes): (Vec<(u32, u64)>, Vec<(u32, u64)>) = postings
+        let (mut existence, mut probes): (Vec<RowAndKey>, Vec<RowAndKey>) = postings
             .probes
             .iter()
             .map(|entry| (entry.run.row, entry.hanger.key))

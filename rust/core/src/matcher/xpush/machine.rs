@@ -5,7 +5,6 @@ use super::down::{DEAD, DownId, Input, TOP};
 use super::order::SymbolOrder;
 use super::sets::{EMPTY, SetId};
 use super::store::{Frame, NO_VALUE, Parts, PathId, Store};
-use super::training;
 use super::{Settings, Shared};
 use crate::document::{Document, NodeKind};
 use crate::index::Segment;
@@ -49,7 +48,7 @@ pub(super) struct Machine {
 }
 
 impl Machine {
-    /// An empty machine; trained if the settings say so.
+    /// An empty machine.
     pub(super) fn new(shared: &Shared, segment: &Segment, settings: &Settings) -> Machine {
         let automaton = shared.automaton(segment);
         let order = settings.order.as_ref().map(|order| Arc::new(order.over(segment.symbols())));
@@ -72,9 +71,6 @@ impl Machine {
             precompute: settings.precompute_values,
         };
         machine.rows_seen.reserve(segment.view().row_count() as usize);
-        if settings.training {
-            training::train(&mut machine, segment, settings);
-        }
         machine
     }
 

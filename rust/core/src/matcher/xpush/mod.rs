@@ -178,11 +178,11 @@ impl XPush {
             }
         };
         // Not under the lock: automaton and training take their time.
-        Part {
-            machine: Machine::new(&shared, segment, &self.settings),
-            symbols: DocumentSymbols::default(),
-            counts: Counts::default(),
+        let mut machine = Machine::new(&shared, segment, &self.settings);
+        if self.settings.training {
+            training::train(&mut machine, segment, &self.settings);
         }
+        Part { machine, symbols: DocumentSymbols::default(), counts: Counts::default() }
     }
 
     /// Returns machines to the pool and forgets those of segments that are gone.
