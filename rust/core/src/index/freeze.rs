@@ -53,6 +53,30 @@ struct Placed {
     row: u32,
 }
 
+impl Placed {
+    fn hangs_with(&self, other: &Placed) -> bool {
+        (self.hanger, &self.guards) == (other.hanger, &other.guards)
+    }
+}
+
+/// Signatures of fewer rows are put in order by one thread.
+const MIN_PARALLEL_ROWS: usize = 1 << 14;
+
+/// Puts rows in order.
+fn sort(placed: &mut [Placed]) {
+    let order = |a: &Placed, b: &Placed| (a.hanger, &a.guards, a.row).cmp(&(b.hanger, &b.guards, b.row));
+    if placed.len() < MIN_PARALLEL_ROWS {
+        return placed.sort_unstable_by(order);
+    }
+    let (first, second) = placed.split_at_mut(placed.len() / 2);
+    std::thread::scope(|scope| {
+        scope.spawn(|| second.sort_unstable_by(order));
+        first.sort_unstable_by(order);
+    });
+    // The stable sort finds two ordered runs and only merges them.
+    placed.sort_by(order);
+}
+
 /// Tables about the rows, in their final order.
 #[derive(Default)]
 struct Tables {
@@ -134,10 +158,10 @@ impl SegmentBuilder {
             let signature = &self.signatures[old];
             placed.clear();
             placed.extend(by_signature.rows(old).iter().map(|row| self.placed(*row, plan, numbers)));
-            placed.sort_unstable_by(|a, b| (a.hanger, &a.guards, a.row).cmp(&(b.hanger, &b.guards, b.row)));
+            sort(&mut placed);
             let zoned = placed.len() >= MIN_ZONED_ROWS && signature.slots > 0;
             if zoned {
-                self.arrange(&mut placed, signature.slots);
+                self.arrange_all(&mut placed, signature.slots);
             }
             tables.records.push(SignatureRecord {
                 row: tables.row_count,
@@ -216,25 +240,39 @@ impl SegmentBuilder {
     }
 
     /// Brings rows that hang together in an order in which those with near constants are neighbours.
-    fn arrange(&self, placed: &mut [Placed], slots: u32) {
+    fn arrange_all(&self, placed: &mut [Placed], slots: u32) {
         let slots: SmallVec<[u32; 8]> =
             (0..slots).filter(|slot| self.value(placed[0].row, *slot).as_string().is_none()).collect();
         if slots.is_empty() {
             return;
         }
+        let mut middle = if placed.len() < MIN_PARALLEL_ROWS { placed.len() } else { placed.len() / 2 };
+        while middle < placed.len() && placed[middle].hangs_with(&placed[middle - 1]) {
+            middle += 1;
+        }
+        let (first, second) = placed.split_at_mut(middle);
+        std::thread::scope(|scope| {
+            if !second.is_empty() {
+                scope.spawn(|| self.arrange(second, middle, &slots));
+            }
+            self.arrange(first, 0, &slots);
+        });
+    }
+
+    /// The same for some of a signature's rows, the first of which is number `offset`.
+    fn arrange(&self, placed: &mut [Placed], offset: usize, slots: &[u32]) {
         let mut points = Vec::new();
         let mut start = 0;
         while start < placed.len() {
             let first = &placed[start];
-            let is_same = |row: &&Placed| (row.hanger, &row.guards) == (first.hanger, &first.guards);
-            let end = start + placed[start..].iter().take_while(is_same).count();
+            let end = start + placed[start..].iter().take_while(|row| row.hangs_with(first)).count();
             let group = &mut placed[start..end];
             if group.len() > ZONE_ROWS {
                 points.clear();
                 points.extend(
                     group.iter().flat_map(|row| slots.iter().map(|slot| self.value(row.row, *slot).as_number())),
                 );
-                let order = zones::arrange(&points, slots.len(), start);
+                let order = zones::arrange(&points, slots.len(), offset + start);
                 let arranged: Vec<Placed> = order.into_iter().map(|at| group[at as usize].clone()).collect();
                 group.clone_from_slice(&arranged);
             }
