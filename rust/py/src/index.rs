@@ -578,8 +578,7 @@ impl Index {
             .collect();
         let outcomes = match_documents(&self.matchers, &snapshot, &present, &self.limits.document, matcher, threads);
         self.documents.fetch_add(present.len() as u64, Ordering::Relaxed);
-        let expected = outcomes.iter().flatten().map(Matches::len).sum();
-        let mut table = MatchTable::new(&snapshot, expected);
+        let mut table = MatchTable::new(&snapshot);
         let mut errors = ErrorTable::default();
         let mut outcomes = outcomes.into_iter();
         for (number, row) in rows.iter().enumerate() {

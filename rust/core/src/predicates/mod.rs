@@ -120,6 +120,12 @@ impl Run {
         self.length & Run::DECIDED != 0
     }
 
+    /// Whether the access predicate decides alone and leads to the rows alone.
+    #[inline]
+    pub fn is_settled(&self) -> bool {
+        self.length & Run::MARKS == Run::DECIDED && self.guard == NO_GUARD
+    }
+
     /// Whether access predicate and guards decide where all anchors are unique.
     #[inline]
     pub fn is_conjunctive(&self) -> bool {
