@@ -1,0 +1,3 @@
+//! XQuery: the parser of the subset that transformations are written in (docs/xquery.md is the contract).
+
+pub mod ast;
