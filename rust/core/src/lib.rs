@@ -11,5 +11,6 @@ pub mod index;
 pub mod matcher;
 pub mod paths;
 pub mod predicates;
+pub mod transform;
 pub mod xpath;
 pub mod xquery;

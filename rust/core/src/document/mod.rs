@@ -30,6 +30,6 @@ pub use error::{DocumentError, DocumentErrorKind};
 pub use limits::{Doctype, Limits};
 pub use location::{Locator, position_of};
 pub use reader::{Parser, parse, parse_str};
-pub use serialize::{push_escaped_attribute, push_escaped_text, serialize};
+pub use serialize::{Serializer, push_escaped_attribute, push_escaped_text, serialize};
 pub use splitter::{Record, Splitter, SplitterError, SplitterErrorKind};
 pub use tree::{Document, Name, Node, NodeId, NodeKind, Scope, TreeBuilder, XML_URI, XMLNS_URI};

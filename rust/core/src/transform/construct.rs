@@ -1,0 +1,303 @@
+//! The message factory: what constructors make, and its XML text.
+//!
+//! Content is a list of events, so that a constructed element inside another is its events and a copied node is one
+//! event; nothing is copied before the text is written.
+
+use super::error::TransformError;
+use super::value::{Atomic, Item, Text};
+use crate::document::{Document, NodeId, NodeKind, Serializer};
+use crate::xquery::ast::ExactName;
+use std::rc::Rc;
+
+/// One piece of constructed content.
+#[derive(Clone, Debug)]
+pub enum Event<'a> {
+    /// An element begins: its name and the namespaces it declares.
+    Start(&'a ExactName, &'a [(Box<str>, Box<str>)]),
+    /// An attribute of the element that has just begun.
+    Attribute(AttributeName<'a>, Text<'a>),
+    /// The innermost element ends.
+    End,
+    /// Text.
+    Text(Text<'a>),
+    /// A copy of a node of the document: an element, a text, a comment or a processing instruction.
+    Copy(NodeId),
+    /// A comment.
+    Comment(&'a str),
+    /// A processing instruction: target and data.
+    ProcessingInstruction(&'a str, &'a str),
+}
+
+/// Where the name of an attribute comes from.
+#[derive(Clone, Copy, Debug)]
+pub enum AttributeName<'a> {
+    /// A constructor.
+    Constructed(&'a ExactName),
+    /// A copied attribute of the document.
+    Source(NodeId),
+}
+
+/// A constructed node on its own.
+#[derive(Debug)]
+pub struct Fragment<'a> {
+    events: Vec<Event<'a>>,
+}
+
+impl<'a> Fragment<'a> {
+    /// A node made of these events.
+    pub fn new(events: Vec<Event<'a>>) -> Fragment<'a> {
+        Fragment { events }
+    }
+
+    /// Its string-value.
+    pub fn text(&self, document: &Document) -> String {
+        let mut text = String::new();
+        match &self.events[..] {
+            [Event::Attribute(_, value)] => text.push_str(value.as_str()),
+            [Event::Comment(value) | Event::ProcessingInstruction(_, value)] => text.push_str(value),
+            events => {
+                for event in events {
+                    match event {
+                        Event::Text(value) => text.push_str(value.as_str()),
+                        Event::Copy(node) if is_text_holder(document, *node) => {
+                            text.push_str(document.string_value(*node));
+                        }
+                        _ => {}
+                    }
+                }
+            }
+        }
+        text
+    }
+
+    /// Whether its typed value is a string rather than untyped.
+    pub fn is_string_valued(&self) -> bool {
+        matches!(self.events[..], [Event::Comment(_) | Event::ProcessingInstruction(..)])
+    }
+}
+
+fn is_text_holder(document: &Document, node: NodeId) -> bool {
+    matches!(document.node(node).kind, NodeKind::Element | NodeKind::Text)
+}
+
+/// An element under construction.
+#[derive(Debug)]
+struct Open<'a> {
+    attributes: Vec<AttributeName<'a>>,
+    /// Whether anything but attributes was added.
+    has_content: bool,
+}
+
+/// Collects content by the rules of XQuery 1.0 §3.7.1.3.
+#[derive(Debug)]
+pub struct Builder<'a> {
+    document: &'a Document,
+    events: Vec<Event<'a>>,
+    open: Vec<Open<'a>>,
+    /// Whether the last item of the current enclosed expression was an atomic value.
+    after_atomic: bool,
+}
+
+impl<'a> Builder<'a> {
+    /// An empty sequence of content.
+    pub fn new(document: &'a Document) -> Builder<'a> {
+        Builder { document, events: Vec::new(), open: Vec::new(), after_atomic: false }
+    }
+
+    /// What was collected.
+    pub fn into_events(self) -> Vec<Event<'a>> {
+        self.events
+    }
+
+    /// Whether nothing was collected.
+    pub fn is_empty(&self) -> bool {
+        self.events.is_empty()
+    }
+
+    /// How many events were collected.
+    pub fn len(&self) -> usize {
+        self.events.len()
+    }
+
+    /// Begins or ends an enclosed expression: atomic values on both sides are not joined by a space.
+    pub fn boundary(&mut self) {
+        self.after_atomic = false;
+    }
+
+    fn content(&mut self, event: Event<'a>) {
+        if let Some(open) = self.open.last_mut() {
+            open.has_content = true;
+        }
+        self.events.push(event);
+    }
+
+    /// Opens an element.
+    pub fn start(&mut self, name: &'a ExactName, namespaces: &'a [(Box<str>, Box<str>)]) {
+        self.boundary();
+        self.content(Event::Start(name, namespaces));
+        self.open.push(Open { attributes: Vec::new(), has_content: false });
+    }
+
+    /// Closes the innermost element.
+    pub fn end(&mut self) {
+        self.open.pop();
+        self.events.push(Event::End);
+        self.boundary();
+    }
+
+    /// Adds an attribute.
+    ///
+    /// # Errors
+    /// `XQTY0024` after other content, `XQDY0025` for a second one of the same name.
+    pub fn attribute(&mut self, name: AttributeName<'a>, value: Text<'a>) -> Result<(), TransformError> {
+        self.boundary();
+        let document = self.document;
+        if let Some(open) = self.open.last_mut() {
+            let (_, local, uri) = parts(document, name);
+            if open.has_content {
+                let message = format!("the attribute {local} comes after other content of its element");
+                return Err(TransformError::dynamic("XQTY0024", message));
+            }
+            if open.attributes.iter().any(|other| {
+                let (_, other_local, other_uri) = parts(document, *other);
+                (other_local, other_uri) == (local, uri)
+            }) {
+                return Err(TransformError::dynamic("XQDY0025", format!("two attributes are named {local}")));
+            }
+            open.attributes.push(name);
+        }
+        self.events.push(Event::Attribute(name, value));
+        Ok(())
+    }
+
+    /// Adds literal or computed text.
+    pub fn text(&mut self, text: Text<'a>) {
+        self.boundary();
+        if !text.as_str().is_empty() {
+            self.content(Event::Text(text));
+        }
+    }
+
+    /// Adds a comment.
+    pub fn comment(&mut self, text: &'a str) {
+        self.boundary();
+        self.content(Event::Comment(text));
+    }
+
+    /// Adds a processing instruction.
+    pub fn processing_instruction(&mut self, target: &'a str, data: &'a str) {
+        self.boundary();
+        self.content(Event::ProcessingInstruction(target, data));
+    }
+
+    /// Adds an atomic value: neighbours are joined by one space.
+    pub fn atomic(&mut self, value: &Atomic<'a>) {
+        let text = value.to_text();
+        if self.after_atomic {
+            self.content(Event::Text(Text::Borrowed(" ")));
+        }
+        if !text.as_str().is_empty() {
+            self.content(Event::Text(text));
+        }
+        self.after_atomic = true;
+    }
+
+    /// Adds a copy of a node of the document.
+    ///
+    /// # Errors
+    /// Those of [`Self::attribute`], for attributes.
+    pub fn node(&mut self, node: NodeId) -> Result<(), TransformError> {
+        self.boundary();
+        match self.document.node(node).kind {
+            NodeKind::Attribute => {
+                let value = Text::Borrowed(self.document.string_value(node));
+                self.attribute(AttributeName::Source(node), value)?;
+            }
+            NodeKind::Root => {
+                for child in self.document.children(node) {
+                    self.content(Event::Copy(child));
+                }
+            }
+            _ => self.content(Event::Copy(node)),
+        }
+        Ok(())
+    }
+
+    /// Adds an item.
+    ///
+    /// # Errors
+    /// Those of [`Self::attribute`], for attributes.
+    pub fn item(&mut self, item: &Item<'a>) -> Result<(), TransformError> {
+        match item {
+            Item::Atomic(value) => self.atomic(value),
+            Item::Node(node) => self.node(*node)?,
+            Item::Constructed(fragment) => {
+                self.boundary();
+                match &fragment.events[..] {
+                    [Event::Attribute(name, value)] => self.attribute(*name, value.clone())?,
+                    events => {
+                        if let Some(open) = self.open.last_mut() {
+                            open.has_content |= !events.is_empty();
+                        }
+                        self.events.extend_from_slice(events);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Prefix, local part and URI of an attribute.
+fn parts<'a>(document: &'a Document, name: AttributeName<'a>) -> (&'a str, &'a str, &'a str) {
+    match name {
+        AttributeName::Constructed(ExactName(name)) => (&name.prefix, &name.local, &name.uri),
+        AttributeName::Source(node) => {
+            let name = document.name(node);
+            (&name.prefix, &name.local, &name.uri)
+        }
+    }
+}
+
+/// The XML text of a sequence of content.
+///
+/// # Errors
+/// `SENR0001` for an attribute that belongs to no element.
+pub fn write<'a>(
+    document: &'a Document,
+    events: &'a [Event<'a>],
+    serializer: &mut Serializer<'a>,
+) -> Result<(), TransformError> {
+    let mut depth = 0usize;
+    for event in events {
+        match event {
+            Event::Start(ExactName(name), namespaces) => {
+                let declared = namespaces.iter().map(|(prefix, uri)| (&**prefix, &**uri));
+                serializer.start_with(&name.prefix, &name.local, &name.uri, declared);
+                depth += 1;
+            }
+            Event::End => {
+                serializer.end();
+                depth -= 1;
+            }
+            Event::Attribute(name, value) => {
+                let (prefix, local, uri) = parts(document, *name);
+                if depth == 0 {
+                    let message = format!("the attribute {local} belongs to no element of the result");
+                    return Err(TransformError::dynamic("SENR0001", message));
+                }
+                serializer.attribute(prefix, local, uri, value.as_str());
+            }
+            Event::Text(text) => serializer.text(text.as_str()),
+            Event::Copy(node) => serializer.copy(document, *node),
+            Event::Comment(text) => serializer.comment(text),
+            Event::ProcessingInstruction(target, data) => serializer.processing_instruction(target, data),
+        }
+    }
+    Ok(())
+}
+
+/// A constructed node as an item.
+pub fn constructed(events: Vec<Event<'_>>) -> Item<'_> {
+    Item::Constructed(Rc::new(Fragment::new(events)))
+}
