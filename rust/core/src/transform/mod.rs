@@ -4,4 +4,5 @@ pub mod compare;
 pub mod construct;
 pub mod error;
 pub mod evaluate;
+pub mod plan;
 pub mod value;
