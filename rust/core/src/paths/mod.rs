@@ -10,4 +10,4 @@ mod trie;
 
 pub use lazy::{Class, DEAD, PathCache, StateId};
 pub use linear::{Edge, EdgeKind, LinearPath};
-pub use trie::{Trie, TrieBuilder, TrieNode};
+pub use trie::{FlatTrie, Trie, TrieBuilder, TrieNode};

@@ -1,8 +1,12 @@
 //! Transformations: what of a document a subscription wants, in which shape.
 
+mod bits;
 pub mod compare;
 pub mod construct;
 pub mod error;
 pub mod evaluate;
+pub mod execute;
 pub mod plan;
+pub mod population;
 pub mod value;
+pub mod walk;

@@ -10,11 +10,17 @@ use std::cmp::Ordering;
 /// What is done for each tuple of variables.
 type Each<'e, 'a> = dyn FnMut(&mut Evaluator<'a>) -> Outcome<()> + 'e;
 
-/// The values of one tuple's keys, and what its variables are bound to.
-struct Tuple<'a> {
-    keys: Vec<Option<Atomic<'a>>>,
-    values: Vec<(Slot, Sequence<'a>)>,
+/// The values of one tuple's keys, and what they sort.
+#[derive(Clone, Debug)]
+pub struct Tuple<'a, T> {
+    /// A value per key, none for an empty sequence.
+    pub keys: Vec<Option<Atomic<'a>>>,
+    /// What is sorted.
+    pub payload: T,
 }
+
+/// Values of the variables of a tuple.
+type Values<'a> = Vec<(Slot, Sequence<'a>)>;
 
 impl<'a> Evaluator<'a> {
     pub(super) fn flwor(&mut self, flwor: &'a Flwor, focus: &Focus<'a>) -> Outcome<Sequence<'a>> {
@@ -92,7 +98,7 @@ impl<'a> Evaluator<'a> {
     ) -> Outcome<()> {
         let Clause::OrderBy(keys) = &clauses[order] else { return Ok(()) };
         let bound: Vec<Slot> = clauses[..order].iter().flat_map(bound_slots).collect();
-        let mut tuples: Vec<Tuple<'a>> = Vec::new();
+        let mut tuples: Vec<Tuple<'a, Values<'a>>> = Vec::new();
         self.tuples(&clauses[..order], from, focus, &mut |evaluator| {
             let mut values = Vec::with_capacity(bound.len());
             for slot in &bound {
@@ -100,31 +106,27 @@ impl<'a> Evaluator<'a> {
                 evaluator.charge(KEEPING * (1 + value.len() as u64))?;
                 values.push((*slot, value));
             }
-            let keys = keys
-                .iter()
-                .map(|key| evaluator.atomized_one(&key.key, focus, "a key of order by"))
-                .collect::<Outcome<_>>()?;
-            tuples.push(Tuple { keys, values });
+            let keys = evaluator.keys(keys, focus)?;
+            tuples.push(Tuple { keys, payload: values });
             Ok(())
         })?;
         self.charge(tuples.len() as u64 * (1 + u64::from(tuples.len().max(1).ilog2())))?;
-        let mut fault = None;
-        tuples.sort_by(|a, b| {
-            key_order(keys, &a.keys, &b.keys).unwrap_or_else(|error| {
-                fault.get_or_insert(error);
-                Ordering::Equal
-            })
-        });
-        if let Some(error) = fault {
-            return Err(error);
-        }
+        sort_tuples(keys, &mut tuples)?;
         for tuple in tuples {
-            for (slot, value) in tuple.values {
+            for (slot, value) in tuple.payload {
                 self.bind(slot, value);
             }
             self.tuples(clauses, order + 1, focus, each)?;
         }
         Ok(())
+    }
+
+    /// The values of the keys of `order by`.
+    ///
+    /// # Errors
+    /// A dynamic error, or more cost than the limit.
+    pub fn keys(&mut self, keys: &'a [OrderKey], focus: &Focus<'a>) -> Outcome<Vec<Option<Atomic<'a>>>> {
+        keys.iter().map(|key| self.atomized_one(&key.key, focus, "a key of order by")).collect()
     }
 
     /// Whether any choice of items makes the condition `wanted`.
@@ -157,8 +159,26 @@ fn bound_slots(clause: &Clause) -> Vec<Slot> {
     }
 }
 
+/// Sorts tuples by their keys; ties stay as they are.
+///
+/// # Errors
+/// `XPTY0004` for keys of types that do not compare.
+pub fn sort_tuples<T>(keys: &[OrderKey], tuples: &mut [Tuple<'_, T>]) -> Outcome<()> {
+    // Values that compare with one compare with each other, so sorting can not fail half-way.
+    for at in 0..keys.len() {
+        let mut values = tuples.iter().filter_map(|tuple| tuple.keys[at].as_ref());
+        if let Some(first) = values.next() {
+            for value in values {
+                compare::order(first, value)?;
+            }
+        }
+    }
+    tuples.sort_by(|a, b| key_order(keys, &a.keys, &b.keys));
+    Ok(())
+}
+
 /// The order of two tuples: empty before NaN before everything else, or, with `empty greatest`, the other way round.
-fn key_order(keys: &[OrderKey], a: &[Option<Atomic<'_>>], b: &[Option<Atomic<'_>>]) -> Outcome<Ordering> {
+fn key_order(keys: &[OrderKey], a: &[Option<Atomic<'_>>], b: &[Option<Atomic<'_>>]) -> Ordering {
     for ((key, a), b) in keys.iter().zip(a).zip(b) {
         let rank = |value: &Option<Atomic<'_>>| match value {
             None => 0,
@@ -170,14 +190,14 @@ fn key_order(keys: &[OrderKey], a: &[Option<Atomic<'_>>], b: &[Option<Atomic<'_>
             if key.empty_greatest { rank_b.cmp(&rank_a) } else { rank_a.cmp(&rank_b) }
         } else {
             match (a, b) {
-                (Some(a), Some(b)) => compare::order(a, b)?.unwrap_or(Ordering::Equal),
+                (Some(a), Some(b)) => compare::order(a, b).ok().flatten().unwrap_or(Ordering::Equal),
                 _ => Ordering::Equal,
             }
         };
         let order = if key.descending { order.reverse() } else { order };
         if order != Ordering::Equal {
-            return Ok(order);
+            return order;
         }
     }
-    Ok(Ordering::Equal)
+    Ordering::Equal
 }

@@ -8,6 +8,7 @@ mod flwor;
 mod functions;
 mod paths;
 
+pub use flwor::{Tuple, sort_tuples};
 pub use paths::may_be_positional;
 
 use super::compare;
@@ -72,6 +73,13 @@ impl<'a> Evaluator<'a> {
         self.cost = 0;
         self.slots.clear();
         self.slots.resize(slots as usize, Sequence::new());
+    }
+
+    /// Makes room for this many variables.
+    pub fn reserve(&mut self, slots: u32) {
+        if self.slots.len() < slots as usize {
+            self.slots.resize(slots as usize, Sequence::new());
+        }
     }
 
     /// Binds a variable.
@@ -212,7 +220,11 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    fn emit_element(
+    /// Begins a constructed element, attributes included.
+    ///
+    /// # Errors
+    /// A dynamic error, or more cost than the limit.
+    pub fn open_element(
         &mut self,
         element: &'a ElementConstructor,
         focus: &Focus<'a>,
@@ -237,6 +249,16 @@ impl<'a> Evaluator<'a> {
             };
             builder.attribute(AttributeName::Constructed(name), value)?;
         }
+        Ok(())
+    }
+
+    fn emit_element(
+        &mut self,
+        element: &'a ElementConstructor,
+        focus: &Focus<'a>,
+        builder: &mut Builder<'a>,
+    ) -> Outcome<()> {
+        self.open_element(element, focus, builder)?;
         for part in &element.content {
             match part {
                 Part::Text(text) => builder.text(Text::Borrowed(text)),
@@ -252,7 +274,10 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Appends the atomised value of an expression, its items joined by single spaces.
-    fn join_into(&mut self, expr: &'a Expr, focus: &Focus<'a>, text: &mut String) -> Outcome<()> {
+    ///
+    /// # Errors
+    /// A dynamic error, or more cost than the limit.
+    pub fn join_into(&mut self, expr: &'a Expr, focus: &Focus<'a>, text: &mut String) -> Outcome<()> {
         for (at, value) in self.atomized(expr, focus)?.iter().enumerate() {
             if at > 0 {
                 text.push(' ');
@@ -262,7 +287,11 @@ impl<'a> Evaluator<'a> {
         self.charge_text(text.len())
     }
 
-    pub(super) fn charge(&mut self, units: u64) -> Outcome<()> {
+    /// Counts units of cost.
+    ///
+    /// # Errors
+    /// If there are more than the limit.
+    pub fn charge(&mut self, units: u64) -> Outcome<()> {
         self.cost = self.cost.saturating_add(units);
         if self.cost > self.cost_limit { Err(TransformError::CostLimit { limit: self.cost_limit }) } else { Ok(()) }
     }
@@ -308,7 +337,10 @@ impl<'a> Evaluator<'a> {
     }
 
     /// The effective boolean value of an expression (XQuery 1.0 §2.4.3).
-    pub(super) fn truth(&mut self, expr: &'a Expr, focus: &Focus<'a>) -> Outcome<bool> {
+    ///
+    /// # Errors
+    /// A dynamic error, or more cost than the limit.
+    pub fn truth(&mut self, expr: &'a Expr, focus: &Focus<'a>) -> Outcome<bool> {
         match expr {
             Expr::Or(a, b) => Ok(self.truth(a, focus)? || self.truth(b, focus)?),
             Expr::And(a, b) => Ok(self.truth(a, focus)? && self.truth(b, focus)?),

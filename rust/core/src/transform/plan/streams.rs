@@ -12,6 +12,9 @@ pub type StreamId = u32;
 /// Number of a linear path of the shared path matcher.
 pub type PathId = u32;
 
+/// Most edges that are traced back from a node: their set is one word.
+const MAX_TRACED: usize = 62;
+
 /// How the nodes of a stream are found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Route {
@@ -89,8 +92,10 @@ impl Operators {
                 let steps = relative.edges.iter().filter(|edge| edge.kind() != EdgeKind::Gap).count();
                 if steps == relative.edges.len() {
                     Route::Climbed(path, steps as u16)
-                } else {
+                } else if relative.edges.len() <= MAX_TRACED {
                     Route::Traced(path, relative.edges.as_slice().into())
+                } else {
+                    Route::Navigated(Some(path))
                 }
             }
             (path, _) => Route::Navigated(path),

@@ -1,0 +1,275 @@
+//! Plans on one document.
+//!
+//! Streams and conditions are computed when a plan first asks for them and kept for the others: that is the sharing.
+//! The strategies that share less forget them after each plan.
+
+mod conditions;
+mod emit;
+mod groups;
+mod selections;
+mod streams;
+
+pub use groups::{Group, GroupResult, listed};
+
+use super::bits::Bits;
+use super::construct::{Builder, Event};
+use super::error::TransformError;
+use super::evaluate::{Evaluator, Outcome};
+use super::plan::{ConditionId, Operators, Piece, StreamId};
+use super::population::{Plan, PlanId, Population, Strategy};
+use super::walk::Walk;
+use crate::document::{Document, NodeId};
+use crate::xpath::symbols::DocumentSymbols;
+use std::ops::Range;
+
+/// Bytes that the path cache of one worker may use.
+const PATH_CACHE_BYTES: usize = 64 << 20;
+
+/// The nodes of a stream in one document.
+#[derive(Clone, Debug, Default)]
+struct Nodes {
+    /// Work for which they were computed.
+    stamp: u64,
+    /// The nodes, by binding of the stream above.
+    nodes: Range<u32>,
+    /// Where the nodes of each binding above start, relative; one more at the end. Empty for a stream from the document.
+    starts: Range<u32>,
+    /// For each node, the binding above that it belongs to. Empty for a stream from the document.
+    parents: Range<u32>,
+}
+
+/// What a condition says in one document.
+#[derive(Clone, Debug, Default)]
+struct Verdict {
+    stamp: u64,
+    /// Bindings for which it holds.
+    holds: Bits,
+    /// Bindings that only the evaluator can judge.
+    unsure: Option<Bits>,
+}
+
+/// Texts and numbers of the document's nodes, found when first asked for.
+#[derive(Debug, Default)]
+struct Values {
+    stamps: Vec<u64>,
+    /// The number of the text among the population's constants, or none.
+    texts: Vec<Option<u32>>,
+    number_stamps: Vec<u64>,
+    /// The number that the text stands for, if it stands for one.
+    numbers: Vec<Option<f64>>,
+}
+
+/// The caches of one thread; they fit one population and one state of it, and are brought up to date on the way.
+#[derive(Debug)]
+pub struct Worker {
+    walk: Walk,
+    /// The automaton that the walk belongs to.
+    automaton: u64,
+    symbols: DocumentSymbols,
+    streams: Vec<Nodes>,
+    verdicts: Vec<Verdict>,
+    /// Work for which a stream's values were looked up among the constants.
+    probed: Vec<u64>,
+    /// For such a stream, the bindings of which a text is no number.
+    not_numeric: Vec<Option<Bits>>,
+    arena: Vec<u32>,
+    values: Values,
+    /// For each node of the document, its place in the list that is being joined, with a stamp.
+    places: Vec<(u64, u32)>,
+    place_stamp: u64,
+    plan_stamps: Vec<u64>,
+    candidates: Vec<PlanId>,
+    /// Documents so far.
+    document: u64,
+    /// Units of work so far: what carries the number of an earlier one is out of date.
+    work: u64,
+    /// The number of the work that streams from the document belong to.
+    shared_work: u64,
+}
+
+impl Default for Worker {
+    fn default() -> Self {
+        Worker {
+            walk: Walk::new(PATH_CACHE_BYTES),
+            automaton: u64::MAX,
+            symbols: DocumentSymbols::default(),
+            streams: Vec::new(),
+            verdicts: Vec::new(),
+            probed: Vec::new(),
+            not_numeric: Vec::new(),
+            arena: Vec::new(),
+            values: Values::default(),
+            places: Vec::new(),
+            place_stamp: 0,
+            plan_stamps: Vec::new(),
+            candidates: Vec::new(),
+            document: 0,
+            work: 0,
+            shared_work: 0,
+        }
+    }
+}
+
+/// One document and one population.
+#[derive(Debug)]
+pub struct Execution<'a> {
+    population: &'a Population,
+    operators: &'a Operators,
+    document: &'a Document,
+    worker: &'a mut Worker,
+    evaluator: Evaluator<'a>,
+    strategy: Strategy,
+    /// The streams of the loops around, outermost first, and the current binding of each.
+    chain: Vec<StreamId>,
+    positions: Vec<u32>,
+}
+
+impl<'a> Execution<'a> {
+    /// Gets a worker ready for a document: finds the nodes of all paths.
+    pub fn new(
+        population: &'a Population,
+        worker: &'a mut Worker,
+        document: &'a Document,
+        cost_limit: u64,
+    ) -> Execution<'a> {
+        let operators = population.operators();
+        let (number, automaton) = population.automaton();
+        if worker.automaton != number {
+            worker.walk = Walk::new(PATH_CACHE_BYTES);
+            worker.automaton = number;
+        }
+        worker.document += 1;
+        worker.work += 1;
+        worker.shared_work = worker.work;
+        worker.arena.clear();
+        worker.streams.resize_with(operators.streams().len(), Nodes::default);
+        worker.probed.resize(operators.streams().len(), 0);
+        worker.not_numeric.resize(operators.streams().len(), None);
+        worker.verdicts.resize_with(operators.conditions().len(), Verdict::default);
+        worker.plan_stamps.resize(population.plan_count(), 0);
+        if worker.places.len() < document.len() {
+            worker.places.resize(document.len(), (0, 0));
+            worker.values.stamps.resize(document.len(), 0);
+            worker.values.texts.resize(document.len(), None);
+            worker.values.number_stamps.resize(document.len(), 0);
+            worker.values.numbers.resize(document.len(), None);
+        }
+        worker.symbols.fill(document, |test| operators.symbols.find(test));
+        worker.walk.walk(automaton, document, &worker.symbols);
+        Execution {
+            population,
+            operators,
+            document,
+            worker,
+            evaluator: Evaluator::new(document, cost_limit),
+            strategy: population.strategy(),
+            chain: Vec::new(),
+            positions: Vec::new(),
+        }
+    }
+
+    /// The plans that may give something, each once, in the order of their numbers.
+    pub fn candidates(&mut self) -> Vec<PlanId> {
+        let mut candidates = std::mem::take(&mut self.worker.candidates);
+        candidates.clear();
+        if self.strategy == Strategy::Naive {
+            candidates.extend(0..self.population.plan_count() as PlanId);
+        } else {
+            self.find_candidates(&mut candidates);
+        }
+        candidates
+    }
+
+    /// Gives the list of candidates back, to be used again.
+    pub fn recycle(&mut self, candidates: Vec<PlanId>) {
+        self.worker.candidates = candidates;
+    }
+
+    /// What a plan gives as content: none if there is nothing to tell of.
+    ///
+    /// `tell_empty`: an empty result is to be told of too.
+    ///
+    /// # Errors
+    /// A dynamic error, or more cost than the limit.
+    pub fn events(&mut self, plan: &'a Plan, tell_empty: bool) -> Outcome<Option<Vec<Event<'a>>>> {
+        self.begin();
+        let mut builder = Builder::new(self.document);
+        let mut selected = false;
+        match (&plan.module, self.strategy) {
+            (Some(module), Strategy::Naive | Strategy::For) => {
+                self.evaluator.restart(module.slots);
+                selected = self.emit_plainly(&module.body, &mut builder)?;
+            }
+            _ => self.emit_top(&plan.piece, &mut builder, &mut selected)?,
+        }
+        let is_something = if plan.is_selecting { selected } else { !builder.is_empty() };
+        Ok((is_something || tell_empty).then(|| builder.into_events()))
+    }
+
+    /// Starts the work for one plan.
+    fn begin(&mut self) {
+        self.evaluator.restart(0);
+        self.chain.clear();
+        self.positions.clear();
+        if self.strategy != Strategy::Shared {
+            self.worker.work += 1;
+        }
+    }
+
+    /// The nodes of a stream, all bindings together.
+    fn all_nodes(&mut self, stream: StreamId) -> Outcome<Range<u32>> {
+        self.compute(stream)?;
+        Ok(self.worker.streams[stream as usize].nodes.clone())
+    }
+
+    #[inline]
+    fn node_at(&self, at: u32) -> NodeId {
+        self.worker.arena[at as usize]
+    }
+
+    /// How many bindings a stream has; it has been computed.
+    fn count(&self, stream: StreamId) -> usize {
+        self.worker.streams[stream as usize].nodes.len()
+    }
+
+    /// The nodes of a computed stream that belong to a binding of the stream above.
+    #[inline]
+    fn nodes_of(&self, stream: StreamId, binding: u32) -> Range<u32> {
+        let nodes = &self.worker.streams[stream as usize];
+        let start = self.worker.arena[(nodes.starts.start + binding) as usize];
+        let end = self.worker.arena[(nodes.starts.start + binding + 1) as usize];
+        nodes.nodes.start + start..nodes.nodes.start + end
+    }
+
+    /// The binding of the stream above that a binding of a computed stream belongs to.
+    #[inline]
+    fn parent_of(&self, stream: StreamId, binding: u32) -> u32 {
+        self.worker.arena[(self.worker.streams[stream as usize].parents.start + binding) as usize]
+    }
+
+    /// The node of a binding of a computed stream.
+    #[inline]
+    fn binding_node(&self, stream: StreamId, binding: u32) -> NodeId {
+        self.worker.arena[(self.worker.streams[stream as usize].nodes.start + binding) as usize]
+    }
+
+    fn too_large() -> TransformError {
+        TransformError::dynamic("SDX0001", "the streams of one document have more than 2^32 nodes")
+    }
+
+    /// The condition's verdict, computed before.
+    fn verdict(&self, condition: ConditionId) -> &Verdict {
+        &self.worker.verdicts[condition as usize]
+    }
+
+    /// Whether a piece is one whose results say that the document has something for the query.
+    fn is_selecting(piece: &Piece) -> bool {
+        match piece {
+            Piece::Nodes(_) | Piece::Loop(_) => true,
+            Piece::Residue(residue) => {
+                matches!(residue.expr, crate::xquery::ast::Expr::Flwor(_) | crate::xquery::ast::Expr::Path(_))
+            }
+            Piece::Element(_) | Piece::Sequence(_) => false,
+        }
+    }
+}

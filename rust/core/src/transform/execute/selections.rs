@@ -1,0 +1,131 @@
+//! Shared selection: values of a document looked up among the constants of all conditions (VLDB 2003 §5.3).
+
+use super::Execution;
+use crate::document::NodeId;
+use crate::transform::bits::Bits;
+use crate::transform::plan::{ConditionId, StreamId};
+use crate::transform::population::PlanId;
+use crate::transform::value::parse_double;
+
+impl Execution<'_> {
+    /// The plans that may give something, each once.
+    pub(super) fn find_candidates(&mut self, candidates: &mut Vec<PlanId>) {
+        let population = self.population;
+        self.take(&population.always, candidates);
+        let mut found = std::mem::take(&mut self.worker.walk.found);
+        for path in &found {
+            if let Some(plans) = population.by_path.get(*path as usize) {
+                self.take(plans, candidates);
+            }
+            for stream in population.selections_of(*path) {
+                // Errors are for the plans that meet them again.
+                let Ok(held) = self.probe(*stream) else {
+                    self.take_all_of(*stream, candidates);
+                    continue;
+                };
+                for condition in held {
+                    if let Some(plans) = population.by_condition.get(&condition) {
+                        self.take(plans, candidates);
+                    }
+                }
+                if self.worker.not_numeric[*stream as usize].is_some() {
+                    self.take_all_of(*stream, candidates);
+                }
+            }
+        }
+        found.append(&mut self.worker.walk.found);
+        self.worker.walk.found = found;
+        candidates.sort_unstable();
+    }
+
+    fn take(&mut self, plans: &[PlanId], candidates: &mut Vec<PlanId>) {
+        let document = self.worker.document;
+        for plan in plans {
+            let stamp = &mut self.worker.plan_stamps[*plan as usize];
+            if *stamp != document {
+                *stamp = document;
+                candidates.push(*plan);
+            }
+        }
+    }
+
+    /// Takes all plans that wait for an equality on a stream.
+    fn take_all_of(&mut self, stream: StreamId, candidates: &mut Vec<PlanId>) {
+        let population = self.population;
+        let Some(selection) = population.selection(stream) else { return };
+        for condition in selection.conditions() {
+            if let Some(plans) = population.by_condition.get(&condition) {
+                self.take(plans, candidates);
+            }
+        }
+    }
+
+    /// Looks the values of a stream up among the constants that they are compared with for equality: afterwards the
+    /// verdicts of the conditions that hold somewhere are known, and the others hold nowhere. Gives the former.
+    pub(super) fn probe(&mut self, stream: StreamId) -> super::Outcome<Vec<ConditionId>> {
+        let mut held = Vec::new();
+        let Some(selection) = self.population.selection(stream) else { return Ok(held) };
+        let Some(base) = self.operators.stream(stream).parent else { return Ok(held) };
+        self.compute(stream)?;
+        let work = self.worker.work;
+        self.worker.probed[stream as usize] = work;
+        let count = self.count(base);
+        let mut not_numeric: Option<Bits> = None;
+        let nodes = self.worker.streams[stream as usize].clone();
+        for at in 0..nodes.nodes.len() as u32 {
+            let node = self.node_at(nodes.nodes.start + at);
+            let binding = self.worker.arena[(nodes.parents.start + at) as usize] as usize;
+            if !selection.texts.is_empty()
+                && let Some(text) = self.constant_text(node)
+                && let Some(condition) = selection.texts.get(&text)
+            {
+                self.hold(*condition, binding, count, &mut held);
+            }
+            if !selection.numbers.is_empty() {
+                match self.number(node) {
+                    Some(number) => {
+                        // Positive and negative zero are equal.
+                        if let Some(condition) = selection.numbers.get(&(number + 0.0).to_bits()) {
+                            self.hold(*condition, binding, count, &mut held);
+                        }
+                    }
+                    None => not_numeric.get_or_insert_with(|| Bits::none(count)).insert(binding),
+                }
+            }
+        }
+        self.worker.not_numeric[stream as usize] = not_numeric;
+        Ok(held)
+    }
+
+    fn hold(&mut self, condition: ConditionId, binding: usize, count: usize, held: &mut Vec<ConditionId>) {
+        let work = self.worker.work;
+        let verdict = &mut self.worker.verdicts[condition as usize];
+        if verdict.stamp != work {
+            verdict.stamp = work;
+            verdict.holds = Bits::none(count);
+            verdict.unsure = None;
+            held.push(condition);
+        }
+        verdict.holds.insert(binding);
+    }
+
+    /// The number of a node's text among the population's constants, if it is one.
+    pub(super) fn constant_text(&mut self, node: NodeId) -> Option<u32> {
+        let at = node as usize;
+        if self.worker.values.stamps[at] != self.worker.document {
+            self.worker.values.stamps[at] = self.worker.document;
+            self.worker.values.texts[at] = self.population.constant(self.document.string_value(node));
+        }
+        self.worker.values.texts[at]
+    }
+
+    /// The number that a node's text stands for in a comparison, if it stands for one.
+    pub(super) fn number(&mut self, node: NodeId) -> Option<f64> {
+        let at = node as usize;
+        if self.worker.values.number_stamps[at] != self.worker.document {
+            self.worker.values.number_stamps[at] = self.worker.document;
+            self.worker.values.numbers[at] = parse_double(self.document.string_value(node));
+        }
+        self.worker.values.numbers[at]
+    }
+}

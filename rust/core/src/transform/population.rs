@@ -1,0 +1,395 @@
+//! A population of transformations: who asked for what, each different plan once.
+
+use super::execute::listed;
+use super::plan::{
+    Compiled, ConditionId, ConditionKind, Constant, Operators, PathId, Piece, StreamId, Trigger, compile,
+};
+use super::walk::PathAutomaton;
+use crate::xquery::ast::{CompareOp, Module};
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Number of a plan.
+pub type PlanId = u32;
+/// Number of a subscription.
+pub type SubscriberId = u32;
+
+/// What plans share (VLDB 2003 §4, §5): each strategy everything that those before it share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum Strategy {
+    /// Nothing: every query as it is, by the exact evaluator. The oracle of the others.
+    Naive,
+    /// The paths of `for` clauses.
+    For,
+    /// And those of `where` clauses.
+    ForWhere,
+    /// And those of `return` clauses.
+    ForWhereReturn,
+    /// And joins, selections, groups, and whole plans.
+    #[default]
+    Shared,
+}
+
+impl Strategy {
+    /// All of them.
+    pub const ALL: [Strategy; 5] =
+        [Strategy::Naive, Strategy::For, Strategy::ForWhere, Strategy::ForWhereReturn, Strategy::Shared];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Strategy::Naive => "naive",
+            Strategy::For => "F",
+            Strategy::ForWhere => "FW",
+            Strategy::ForWhereReturn => "FWR",
+            Strategy::Shared => "shared",
+        }
+    }
+}
+
+/// A plan, and for whom it is.
+#[derive(Debug)]
+pub struct Plan {
+    /// The template.
+    pub piece: Arc<Piece>,
+    /// Whether it has a result only where it selects something.
+    pub is_selecting: bool,
+    /// Of these one has to happen before it can give anything.
+    pub triggers: Vec<Trigger>,
+    /// Streams whose nodes its groups list.
+    pub lists: Vec<StreamId>,
+    /// The query, where the strategy evaluates it as it is.
+    pub module: Option<Arc<Module>>,
+    /// The subscriptions.
+    pub subscribers: Vec<SubscriberId>,
+    /// How many of them are told of empty results.
+    told_empty: usize,
+}
+
+impl Plan {
+    /// Whether any subscription is told of empty results.
+    pub fn tells_empty(&self) -> bool {
+        self.told_empty > 0
+    }
+}
+
+/// A subscription.
+#[derive(Clone, Debug)]
+pub struct Subscriber {
+    /// Its id.
+    pub id: Arc<str>,
+    /// The query as given.
+    pub query: Arc<str>,
+    /// The namespaces given with it.
+    pub namespaces: Arc<[(String, String)]>,
+    /// The stream it reads; none: all.
+    pub stream: Option<Arc<str>>,
+    /// Whether it is told of empty results.
+    pub notify_empty: bool,
+    plan: PlanId,
+}
+
+impl Subscriber {
+    /// Its plan.
+    pub fn plan(&self) -> PlanId {
+        self.plan
+    }
+}
+
+/// What is given to register a transformation.
+#[derive(Clone, Debug)]
+pub struct Registration {
+    /// Its id; one that is known already is replaced.
+    pub id: Arc<str>,
+    /// The query as given.
+    pub query: Arc<str>,
+    /// The namespaces given with it.
+    pub namespaces: Arc<[(String, String)]>,
+    /// The stream it reads; none: all.
+    pub stream: Option<Arc<str>>,
+    /// Whether it is told of empty results.
+    pub notify_empty: bool,
+    /// The query, parsed.
+    pub module: Module,
+}
+
+/// The constants that a stream's nodes are compared with for equality.
+#[derive(Debug, Default)]
+pub struct Selection {
+    /// By the number of the text.
+    pub texts: HashMap<u32, ConditionId, FixedState>,
+    /// By the bits of the number.
+    pub numbers: HashMap<u64, ConditionId, FixedState>,
+}
+
+impl Selection {
+    /// The conditions on numbers.
+    pub fn conditions(&self) -> Vec<ConditionId> {
+        let mut conditions: Vec<ConditionId> = self.numbers.values().copied().collect();
+        conditions.sort_unstable();
+        conditions
+    }
+}
+
+/// Garbage below this is not worth starting again for.
+const MIN_GARBAGE: usize = 1_000;
+
+static AUTOMATA: AtomicU64 = AtomicU64::new(0);
+
+/// The population.
+#[derive(Debug)]
+pub struct Population {
+    strategy: Strategy,
+    operators: Operators,
+    plans: Vec<Plan>,
+    plan_numbers: HashMap<Arc<Piece>, PlanId, FixedState>,
+    subscribers: Vec<Option<Subscriber>>,
+    free: Vec<SubscriberId>,
+    by_id: HashMap<Arc<str>, SubscriberId, FixedState>,
+    pub(super) by_path: Vec<Vec<PlanId>>,
+    pub(super) by_condition: HashMap<ConditionId, Vec<PlanId>, FixedState>,
+    pub(super) always: Vec<PlanId>,
+    /// For each path, the streams with constants whose nodes it leads to.
+    selected: Vec<Vec<StreamId>>,
+    selections: HashMap<StreamId, Selection, FixedState>,
+    constants: HashMap<Box<str>, u32, FixedState>,
+    /// Conditions before this number are in the selections.
+    indexed: usize,
+    dead_plans: usize,
+    automaton: (u64, PathAutomaton),
+}
+
+impl Population {
+    /// An empty population.
+    pub fn new(strategy: Strategy) -> Population {
+        Population {
+            strategy,
+            operators: Operators::default(),
+            plans: Vec::new(),
+            plan_numbers: HashMap::default(),
+            subscribers: Vec::new(),
+            free: Vec::new(),
+            by_id: HashMap::default(),
+            by_path: Vec::new(),
+            by_condition: HashMap::default(),
+            always: Vec::new(),
+            selected: Vec::new(),
+            selections: HashMap::default(),
+            constants: HashMap::default(),
+            indexed: 0,
+            dead_plans: 0,
+            automaton: (AUTOMATA.fetch_add(1, Ordering::Relaxed), PathAutomaton::default()),
+        }
+    }
+
+    /// What it shares.
+    pub fn strategy(&self) -> Strategy {
+        self.strategy
+    }
+
+    /// Its operators.
+    pub fn operators(&self) -> &Operators {
+        &self.operators
+    }
+
+    /// Number of subscriptions.
+    pub fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.by_id.is_empty()
+    }
+
+    /// Number of plans, those without subscriptions included.
+    pub fn plan_count(&self) -> usize {
+        self.plans.len()
+    }
+
+    /// Number of plans that some subscription wants.
+    pub fn live_plan_count(&self) -> usize {
+        self.plans.len() - self.dead_plans
+    }
+
+    /// A plan.
+    pub fn plan(&self, id: PlanId) -> &Plan {
+        &self.plans[id as usize]
+    }
+
+    /// A subscription by its number.
+    pub fn subscriber(&self, id: SubscriberId) -> Option<&Subscriber> {
+        self.subscribers.get(id as usize).and_then(Option::as_ref)
+    }
+
+    /// A subscription by its id.
+    pub fn find(&self, id: &str) -> Option<&Subscriber> {
+        self.by_id.get(id).and_then(|number| self.subscriber(*number))
+    }
+
+    /// All subscriptions, in the order of their numbers.
+    pub fn subscribers(&self) -> impl Iterator<Item = &Subscriber> {
+        self.subscribers.iter().flatten()
+    }
+
+    /// The path automaton and its number.
+    pub fn automaton(&self) -> (u64, &PathAutomaton) {
+        (self.automaton.0, &self.automaton.1)
+    }
+
+    /// The streams with constants whose nodes a path leads to.
+    pub(super) fn selections_of(&self, path: PathId) -> &[StreamId] {
+        self.selected.get(path as usize).map_or(&[], |streams| streams)
+    }
+
+    /// The constants that a stream's nodes are compared with for equality.
+    pub(super) fn selection(&self, stream: StreamId) -> Option<&Selection> {
+        self.selections.get(&stream)
+    }
+
+    /// The number of a text among the constants.
+    pub(super) fn constant(&self, text: &str) -> Option<u32> {
+        self.constants.get(text).copied()
+    }
+
+    /// Registers transformations; one of a known id replaces the former.
+    pub fn register(&mut self, registrations: impl IntoIterator<Item = Registration>) {
+        for registration in registrations {
+            self.remove(&registration.id);
+            self.add(registration);
+        }
+        self.refresh();
+    }
+
+    /// Removes subscriptions; gives the ids that were not there.
+    pub fn unregister<'i>(&mut self, ids: impl IntoIterator<Item = &'i str>) -> Vec<String> {
+        ids.into_iter().filter(|id| !self.remove(id)).map(str::to_owned).collect()
+    }
+
+    /// Whether so many plans have no subscription any more that starting again pays.
+    pub fn is_mostly_garbage(&self) -> bool {
+        self.dead_plans > MIN_GARBAGE.max(self.live_plan_count())
+    }
+
+    fn add(&mut self, registration: Registration) {
+        let Registration { id, query, namespaces, stream, notify_empty, module } = registration;
+        let compiled = compile(&module, &mut self.operators);
+        let plan = self.plan_of(compiled, module);
+        let subscriber = Subscriber { id: id.clone(), query, namespaces, stream, notify_empty, plan };
+        let number = match self.free.pop() {
+            Some(number) => {
+                self.subscribers[number as usize] = Some(subscriber);
+                number
+            }
+            None => {
+                self.subscribers.push(Some(subscriber));
+                (self.subscribers.len() - 1) as SubscriberId
+            }
+        };
+        self.by_id.insert(id, number);
+        let plan_entry = &mut self.plans[plan as usize];
+        if plan_entry.subscribers.is_empty() {
+            self.dead_plans -= 1;
+        }
+        plan_entry.subscribers.push(number);
+        if notify_empty {
+            plan_entry.told_empty += 1;
+            if plan_entry.told_empty == 1 {
+                self.always.push(plan);
+            }
+        }
+    }
+
+    /// The plan of a compiled query, known or new.
+    fn plan_of(&mut self, compiled: Compiled, module: Module) -> PlanId {
+        let Compiled { piece, is_selecting, triggers } = compiled;
+        if let Some(plan) = self.plan_numbers.get(&piece) {
+            return *plan;
+        }
+        let id = self.plans.len() as PlanId;
+        for trigger in &triggers {
+            match trigger {
+                Trigger::Always => self.always.push(id),
+                Trigger::Path(path) => {
+                    let path = *path as usize;
+                    if self.by_path.len() <= path {
+                        self.by_path.resize_with(path + 1, Vec::new);
+                    }
+                    self.by_path[path].push(id);
+                }
+                Trigger::Condition(condition) => self.by_condition.entry(*condition).or_default().push(id),
+            }
+        }
+        let piece = Arc::new(piece);
+        let as_it_is = matches!(self.strategy, Strategy::Naive | Strategy::For);
+        self.plans.push(Plan {
+            lists: listed(&piece),
+            piece: piece.clone(),
+            is_selecting,
+            triggers,
+            module: as_it_is.then(|| Arc::new(module)),
+            subscribers: Vec::new(),
+            told_empty: 0,
+        });
+        self.dead_plans += 1;
+        self.plan_numbers.insert(piece, id);
+        id
+    }
+
+    fn remove(&mut self, id: &str) -> bool {
+        let Some(number) = self.by_id.remove(id) else { return false };
+        let Some(subscriber) = self.subscribers[number as usize].take() else { return false };
+        self.free.push(number);
+        let plan_entry = &mut self.plans[subscriber.plan as usize];
+        if let Some(at) = plan_entry.subscribers.iter().position(|known| *known == number) {
+            plan_entry.subscribers.swap_remove(at);
+        }
+        if plan_entry.subscribers.is_empty() {
+            self.dead_plans += 1;
+        }
+        if subscriber.notify_empty {
+            plan_entry.told_empty -= 1;
+            if plan_entry.told_empty == 0 && !plan_entry.triggers.contains(&Trigger::Always) {
+                self.always.retain(|known| *known != subscriber.plan);
+            }
+        }
+        true
+    }
+
+    /// Brings the selections and the path automaton up to date with the operators.
+    fn refresh(&mut self) {
+        for id in self.indexed..self.operators.conditions().len() {
+            let ConditionKind::Compare(stream, CompareOp::Equal, constant) = &self.operators.condition(id as u32).kind
+            else {
+                continue;
+            };
+            let selection = self.selections.entry(*stream).or_insert_with(|| {
+                if let Some(path) = self.operators.stream(*stream).necessary_path() {
+                    let path = path as usize;
+                    if self.selected.len() <= path {
+                        self.selected.resize_with(path + 1, Vec::new);
+                    }
+                    self.selected[path].push(*stream);
+                }
+                Selection::default()
+            });
+            match constant {
+                Constant::String(text) => {
+                    let next = self.constants.len() as u32;
+                    let text = *self.constants.entry(text.clone()).or_insert(next);
+                    selection.texts.insert(text, id as ConditionId);
+                }
+                Constant::Number(number) => {
+                    selection.numbers.insert((number.0 + 0.0).to_bits(), id as ConditionId);
+                }
+            }
+        }
+        self.indexed = self.operators.conditions().len();
+        if self.automaton.1.path_count() != self.operators.paths().len() {
+            let number = AUTOMATA.fetch_add(1, Ordering::Relaxed);
+            self.automaton = (number, PathAutomaton::new(&self.operators));
+        }
+    }
+}
