@@ -104,7 +104,7 @@ fn populations_change() {
     assert!(population.snapshot().generation >= before);
     assert_eq!(check(&population, &inverted, document), ["s0", "s2", "s4", "s5", "s6"]);
     let file = std::env::temp_dir().join(format!("sardonyx-test-{}.sdx", std::process::id()));
-    population.save(&file).expect("saved");
+    population.save(&file, &[]).expect("saved");
     let opened = Population::open(&file, true).expect("sound");
     assert_eq!(check(&opened, &inverted, document), ["s0", "s2", "s4", "s5", "s6"]);
     let mut bytes = std::fs::read(&file).expect("file");

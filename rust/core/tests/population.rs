@@ -168,7 +168,7 @@ fn every_byte_is_accounted_for() {
     assert!(memory.tombstones >= 4096);
     assert!(memory.sections.iter().any(|(name, bytes)| name == "trie_edges" && *bytes > 0));
     let file = std::env::temp_dir().join(format!("sardonyx-memory-{}.sdx", std::process::id()));
-    population.save(&file).expect("saved");
+    population.save(&file, &[]).expect("saved");
     let opened = Memory::of(&Population::open(&file, true).expect("sound").snapshot());
     assert_eq!((opened.heap, opened.tombstones), (0, 0));
     assert_eq!(opened.mapped as u64, std::fs::metadata(&file).expect("there").len());

@@ -4,8 +4,10 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sardonyx_core::document::DocumentError;
 use sardonyx_core::index::{CapacityError, IndexFormatError};
+use sardonyx_core::transform::error::TransformError;
 use sardonyx_core::xpath::error::{XPathError, XPathErrorKind};
 use sardonyx_core::xpath::evaluate::EvaluateError;
+use sardonyx_core::xquery::error::{XQueryError, XQueryErrorKind};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// What every error says; the keyword arguments of the Python classes.
@@ -81,6 +83,38 @@ impl From<XPathError> for Fields {
 impl From<EvaluateError> for Fields {
     fn from(error: EvaluateError) -> Fields {
         Fields::new("cost_limit", error.to_string())
+    }
+}
+
+impl From<XQueryError> for Fields {
+    fn from(error: XQueryError) -> Fields {
+        let kind = match error.kind {
+            XQueryErrorKind::Syntax => "query_syntax",
+            XQueryErrorKind::UnboundPrefix => "unbound_prefix",
+            XQueryErrorKind::UnknownFunction => "unknown_function",
+            XQueryErrorKind::WrongArguments => "wrong_arguments",
+            XQueryErrorKind::Type => "query_type",
+            XQueryErrorKind::Variable => "variable",
+            XQueryErrorKind::Unsupported => "unsupported",
+            XQueryErrorKind::Limit => "query_limit",
+        };
+        Fields {
+            kind: kind.into(),
+            message: error.message,
+            line: Some(error.line.into()),
+            column: Some(error.column.into()),
+            offset: Some(error.offset as u64),
+        }
+    }
+}
+
+impl From<TransformError> for Fields {
+    fn from(error: TransformError) -> Fields {
+        let kind = match error {
+            TransformError::Dynamic { .. } => "dynamic_error",
+            TransformError::CostLimit { .. } => "cost_limit",
+        };
+        Fields::new(kind, error.to_string())
     }
 }
 

@@ -6,6 +6,7 @@ use crate::errors::{Failed, Fields, work};
 use crate::matches::{ErrorTable, MatchTable};
 use crate::memory;
 use crate::settings::{AllLimits, Payload, xpush_settings};
+use crate::transformations::{ResultTable, Transformations};
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, BooleanArray, RecordBatch, StringArray};
 use arrow_schema::{ArrowError, DataType};
@@ -16,12 +17,14 @@ use pyo3_arrow::PyRecordBatch;
 use pyo3_arrow::input::{AnyArray, AnyRecordBatch};
 use sardonyx_core::index::bulk::{Registration, build};
 use sardonyx_core::index::groups::largest_groups;
+use sardonyx_core::index::image::Section;
 use sardonyx_core::index::memory::Memory;
 use sardonyx_core::index::{Population, Snapshot};
 use sardonyx_core::matcher::{
-    DocumentInput, DocumentOutcome, Inverted, Matcher, Matchers, Matches, Settings, XPush, XPushSettings,
-    match_documents,
+    DocumentInput, Inverted, Matcher, Matchers, Matches, Settings, XPush, XPushSettings, process_documents,
 };
+use sardonyx_core::transform::population::{Registration as TransformationRegistration, Strategy};
+use sardonyx_core::transform::results::Transformed;
 use sardonyx_core::xpath::display::query_text;
 use sardonyx_core::xpath::evaluate::{Evaluator, Value};
 use sardonyx_core::xpath::parser::{Parser, StaticContext};
@@ -58,6 +61,7 @@ pub(crate) fn check(
 #[derive(Debug)]
 pub(crate) struct Index {
     population: Population,
+    transformations: Transformations,
     matchers: Matchers,
     limits: AllLimits,
     content_hash: Option<String>,
@@ -85,6 +89,13 @@ fn matcher_named(name: &str) -> PyResult<Matcher> {
     }
 }
 
+fn strategy_named(name: &str) -> PyResult<Strategy> {
+    Strategy::ALL.into_iter().find(|strategy| strategy.name() == name).ok_or_else(|| {
+        let names = Strategy::ALL.map(|strategy| format!("{:?}", strategy.name())).join(", ");
+        PyValueError::new_err(format!("strategy is {name:?}; it must be one of {names}"))
+    })
+}
+
 fn matchers(cost_limit: Option<u64>, xpush: XPushSettings) -> Matchers {
     let defaults = Settings::default();
     let cost_limit = cost_limit.unwrap_or(defaults.cost_limit);
@@ -101,6 +112,8 @@ struct Columns {
     namespaces: Option<StringArray>,
     ignore_namespaces: Option<BooleanArray>,
     streams: Option<StringArray>,
+    languages: Option<StringArray>,
+    notify_empty: Option<BooleanArray>,
 }
 
 impl Columns {
@@ -114,24 +127,27 @@ impl Columns {
             strings(column, name)
         };
         let optional = |name: &str| batch.column_by_name(name).map(|column| strings(column, name)).transpose();
-        let ignore_namespaces = match batch.column_by_name("ignore_namespaces") {
-            Some(column) if column.data_type() == &DataType::Boolean => Some(column.as_boolean().clone()),
+        let flags = |name: &str| match batch.column_by_name(name) {
+            Some(column) if column.data_type() == &DataType::Boolean => Ok(Some(column.as_boolean().clone())),
             Some(column) if column.data_type() != &DataType::Null => {
-                return Err(PyTypeError::new_err(format!(
-                    "ignore_namespaces must be a boolean column, not {}",
-                    column.data_type()
-                )));
+                Err(PyTypeError::new_err(format!("{name} must be a boolean column, not {}", column.data_type())))
             }
-            _ => None,
+            _ => Ok(None),
         };
         Ok(Columns {
             ids: needed("subscription_id")?,
             queries: needed("query")?,
             namespaces: optional("namespaces")?,
-            ignore_namespaces,
+            ignore_namespaces: flags("ignore_namespaces")?,
             streams: optional("stream")?,
+            languages: optional("language")?,
+            notify_empty: flags("notify_empty")?,
         })
     }
+}
+
+fn flag(column: &Option<BooleanArray>, row: usize) -> bool {
+    column.as_ref().is_some_and(|column| column.is_valid(row) && column.value(row))
 }
 
 fn field(column: &Option<StringArray>, row: usize) -> Option<&str> {
@@ -170,15 +186,18 @@ impl<'a> NamespaceMaps<'a> {
 #[pymethods]
 impl Index {
     #[new]
-    #[pyo3(signature = (limits=None, cost_limit=None, xpush=None))]
+    #[pyo3(signature = (limits=None, cost_limit=None, xpush=None, strategy="shared"))]
     fn new(
         limits: Option<&Bound<'_, PyMapping>>,
         cost_limit: Option<u64>,
         xpush: Option<&Bound<'_, PyMapping>>,
+        strategy: &str,
     ) -> PyResult<Index> {
+        let matchers = matchers(cost_limit, xpush_settings(xpush)?);
         Ok(Index {
             population: Population::default(),
-            matchers: matchers(cost_limit, xpush_settings(xpush)?),
+            transformations: Transformations::new(strategy_named(strategy)?, matchers.inverted.settings().cost_limit),
+            matchers,
             limits: AllLimits::read(limits)?,
             content_hash: None,
             documents: AtomicU64::new(0),
@@ -186,7 +205,7 @@ impl Index {
     }
 
     #[staticmethod]
-    #[pyo3(signature = (path, verify=true, cost_limit=None, limits=None, xpush=None))]
+    #[pyo3(signature = (path, verify=true, cost_limit=None, limits=None, xpush=None, strategy="shared"))]
     fn load(
         py: Python<'_>,
         path: PathBuf,
@@ -194,15 +213,23 @@ impl Index {
         cost_limit: Option<u64>,
         limits: Option<&Bound<'_, PyMapping>>,
         xpush: Option<&Bound<'_, PyMapping>>,
+        strategy: &str,
     ) -> PyResult<Index> {
         let limits = AllLimits::read(limits)?;
         let xpush = xpush_settings(xpush)?;
+        let strategy = strategy_named(strategy)?;
         work(py, || {
             let population = Population::open(&path, verify)?;
-            let hash = population.snapshot().segments[0].segment.image().checksum();
+            let snapshot = population.snapshot();
+            let image = snapshot.segments[0].segment.image();
+            let hash = image.checksum();
+            let matchers = matchers(cost_limit, xpush);
+            let transformations = Transformations::new(strategy, matchers.inverted.settings().cost_limit);
+            transformations.restore(image.section(Section::Attachment), limits.query)?;
             Ok(Index {
                 population,
-                matchers: matchers(cost_limit, xpush),
+                transformations,
+                matchers,
                 limits,
                 content_hash: Some(format!("{hash:032x}")),
                 documents: AtomicU64::new(0),
@@ -212,7 +239,7 @@ impl Index {
 
     #[getter]
     fn generation(&self) -> u64 {
-        self.population.snapshot().generation
+        self.population.snapshot().generation + self.transformations.changes()
     }
 
     #[getter]
@@ -221,11 +248,12 @@ impl Index {
     }
 
     fn __len__(&self) -> usize {
-        self.population.snapshot().len()
+        self.population.snapshot().len() + self.transformations.read().len()
     }
 
     fn __contains__(&self, subscription_id: &str) -> bool {
         self.population.snapshot().find(subscription_id).is_some()
+            || self.transformations.read().find(subscription_id).is_some()
     }
 
     fn register<'py>(&self, py: Python<'py>, table: AnyRecordBatch) -> PyResult<Bound<'py, PyList>> {
@@ -248,11 +276,21 @@ impl Index {
     fn unregister(&self, py: Python<'_>, subscription_ids: Vec<String>) -> PyResult<Vec<String>> {
         work(py, || {
             let missing = self.population.unregister(subscription_ids.iter().map(String::as_str));
-            Ok(missing.into_iter().map(str::to_owned).collect())
+            if missing.is_empty() {
+                return Ok(Vec::new());
+            }
+            self.transformations.unregister(missing, self.limits.query)
         })
     }
 
     fn get<'py>(&self, py: Python<'py>, subscription_id: &str) -> PyResult<Option<Bound<'py, PyDict>>> {
+        if let Some(subscriber) = self.transformations.read().find(subscription_id) {
+            let dict = PyDict::new(py);
+            dict.set_item("query", &*subscriber.query)?;
+            dict.set_item("stream", subscriber.stream.as_deref())?;
+            dict.set_item("language", "xquery")?;
+            return Ok(Some(dict));
+        }
         let snapshot = self.population.snapshot();
         let Some((number, subscription)) = snapshot.find(subscription_id) else { return Ok(None) };
         let segment = &snapshot.segments[number].segment;
@@ -261,6 +299,7 @@ impl Index {
         dict.set_item("query", query_text(filter.query(), &filter.constants, segment.symbols(), None))?;
         let stream = segment.stream_of(subscription).checked_sub(1).map(|at| &*segment.streams()[at as usize]);
         dict.set_item("stream", stream)?;
+        dict.set_item("language", "xpath")?;
         Ok(Some(dict))
     }
 
@@ -271,7 +310,9 @@ impl Index {
                 let names = part.segment.ids();
                 part.live().map(move |subscription| Some(names.get(subscription)))
             });
-            Ok(live.collect::<StringArray>())
+            let transformations = self.transformations.read();
+            let others = transformations.subscribers().map(|subscriber| Some(&*subscriber.id));
+            Ok(live.chain(others).collect::<StringArray>())
         })?;
         to_pyarrow(py, ids, "subscription_id")
     }
@@ -295,8 +336,19 @@ impl Index {
                 .iter()
                 .map(|(segment, number)| snapshot.segments[segment as usize].segment.ids().get(number).to_owned())
                 .collect();
+            ids.extend(self.transform_one(&document, stream)?.into_iter().map(|(id, _)| id));
             ids.sort_unstable();
             Ok(ids)
+        })
+    }
+
+    #[pyo3(signature = (payload, stream=None))]
+    fn transform(&self, py: Python<'_>, payload: Payload, stream: Option<&str>) -> PyResult<Vec<(String, String)>> {
+        work(py, || {
+            let document = payload.parse(&self.limits.document)?;
+            let mut results = self.transform_one(&document, stream)?;
+            results.sort_unstable();
+            Ok(results)
         })
     }
 
@@ -315,7 +367,9 @@ impl Index {
             let document = payload.parse(&self.limits.document)?;
             let source = payload.text()?;
             let matches = self.match_one(&snapshot, &document, stream, matcher)?;
-            self.selected_nodes(&snapshot, &document, &source, &matches, node_limit)
+            let mut found = self.selected_nodes(&snapshot, &document, &source, &matches, node_limit)?;
+            found.extend(self.transform_one(&document, stream)?.into_iter().map(|(id, _)| (id, Vec::new())));
+            Ok(found)
         })?;
         found.sort_unstable_by(|a, b| a.0.cmp(&b.0));
         let rows = found.iter().map(|(id, nodes)| Ok((id, node_list(py, nodes)?))).collect::<PyResult<Vec<_>>>()?;
@@ -379,7 +433,7 @@ impl Index {
     }
 
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<String> {
-        let checksum = work(py, || Ok(self.population.save(&path)?))?;
+        let checksum = work(py, || Ok(self.population.save(&path, &self.transformations.encode())?))?;
         Ok(format!("{checksum:032x}"))
     }
 
@@ -391,8 +445,16 @@ impl Index {
             snapshot.segments.iter().map(count).sum()
         };
         let dict = PyDict::new(py);
-        dict.set_item("generation", snapshot.generation)?;
-        dict.set_item("subscriptions", snapshot.len())?;
+        dict.set_item("generation", snapshot.generation + self.transformations.changes())?;
+        {
+            let transformations = self.transformations.read();
+            dict.set_item("subscriptions", snapshot.len() + transformations.len())?;
+            dict.set_item("transformations", transformations.len())?;
+            dict.set_item("plans", transformations.live_plan_count())?;
+            dict.set_item("plan_streams", transformations.operators().streams().len())?;
+            dict.set_item("plan_conditions", transformations.operators().conditions().len())?;
+            dict.set_item("plan_paths", transformations.operators().paths().len())?;
+        }
         dict.set_item("rows", sum(&|part| part.segment.view().row_count() as usize))?;
         dict.set_item("signatures", sum(&|part| part.segment.view().signature_count() as usize))?;
         dict.set_item("paths", sum(&|part| part.segment.trie().len()))?;
@@ -469,6 +531,7 @@ impl Index {
         let maps: HashMap<&str, BorrowedPairs<'_>> =
             maps.0.iter().map(|(json, map)| (*json, map.as_ref().map(|pairs| borrow(pairs)))).collect();
         let mut refused: Refused = Vec::new();
+        let mut transformations: Vec<(u64, TransformationRegistration)> = Vec::new();
         let mut registrations = Vec::with_capacity(batches.iter().map(|columns| columns.ids.len()).sum());
         let rows = batches.iter().flat_map(|columns| (0..columns.ids.len()).map(move |row| (columns, row)));
         for (number, (columns, row)) in rows.enumerate() {
@@ -489,8 +552,26 @@ impl Index {
                     continue;
                 }
             };
-            let ignore_namespaces =
-                columns.ignore_namespaces.as_ref().is_some_and(|column| column.is_valid(row) && column.value(row));
+            if field(&columns.languages, row) == Some("xquery") {
+                let query = columns.queries.value(row);
+                let context = sardonyx_core::xquery::parser::StaticContext { namespaces, limits: self.limits.query };
+                match sardonyx_core::xquery::parser::parse(query, &context) {
+                    Ok(module) => transformations.push((
+                        number as u64,
+                        TransformationRegistration {
+                            id: id.into(),
+                            query: query.into(),
+                            namespaces: namespaces.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect(),
+                            stream: field(&columns.streams, row).map(Into::into),
+                            notify_empty: flag(&columns.notify_empty, row),
+                            module,
+                        },
+                    )),
+                    Err(error) => refused.push((number as u64, id.to_owned(), error.into())),
+                }
+                continue;
+            }
+            let ignore_namespaces = flag(&columns.ignore_namespaces, row);
             registrations.push(Registration {
                 row: number as u64,
                 id,
@@ -505,8 +586,43 @@ impl Index {
             refused.extend(errors.into_iter().map(|(row, error)| (row, ids[&row].to_owned(), error.into())));
             refused.sort_by_key(|(row, _, _)| *row);
         }
+        // An id is registered once, in whichever language it came last.
+        if !self.transformations.read().is_empty() && !registrations.is_empty() {
+            self.transformations.unregister(registrations.iter().map(|entry| entry.id), self.limits.query)?;
+        }
         self.population.register(builder)?;
+        if !transformations.is_empty() {
+            let last: HashMap<&str, u64> = registrations.iter().map(|entry| (entry.id, entry.row)).collect();
+            transformations.retain(|(row, entry)| last.get(&*entry.id).is_none_or(|other| other < row));
+            self.population.unregister(transformations.iter().map(|(_, entry)| &*entry.id));
+            self.transformations.register(transformations.into_iter().map(|(_, entry)| entry).collect());
+        }
         Ok(refused)
+    }
+
+    /// The results of one document: subscription id and XML text.
+    fn transform_one(
+        &self,
+        document: &sardonyx_core::document::Document,
+        stream: Option<&str>,
+    ) -> Result<Vec<(String, String)>, Failed> {
+        let population = self.transformations.read();
+        let mut worker = self.transformations.pool().take();
+        let transformed = self.transformations.transform(&population, &mut worker, document);
+        self.transformations.pool().give_back(worker);
+        let own = |id: &u32| {
+            population.subscriber(*id).filter(|entry| entry.stream.as_deref().is_none_or(|own| Some(own) == stream))
+        };
+        for (plan, error) in &transformed.failures {
+            if let Some(subscriber) = population.plan(*plan).subscribers.iter().find_map(own) {
+                let mut fields = Fields::from(error.clone());
+                fields.message = format!("subscription {:?}: {}", subscriber.id, fields.message);
+                return Err(Failed::Core(fields));
+            }
+        }
+        let recipients = transformed.recipients(&population, stream);
+        let name = |id: u32| population.subscriber(id).map_or(String::new(), |entry| entry.id.to_string());
+        Ok(recipients.map(|(id, at)| (name(id), transformed.results[at].text.clone())).collect())
     }
 
     fn match_one(
@@ -576,15 +692,35 @@ impl Index {
                 _ => None,
             })
             .collect();
-        let outcomes = match_documents(&self.matchers, &snapshot, &present, &self.limits.document, matcher, threads);
+        let population = self.transformations.read();
+        let outcomes = process_documents(
+            &present,
+            &self.limits.document,
+            threads,
+            || (self.matchers.worker(matcher, &snapshot), self.transformations.pool().take()),
+            |(worker, transformer), document, stream| {
+                let matches = self.matchers.match_document(worker, &snapshot, document, stream);
+                (matches, self.transformations.transform(&population, transformer, document))
+            },
+            |(worker, transformer)| {
+                self.matchers.give_back(worker);
+                self.transformations.pool().give_back(transformer);
+            },
+        );
+        let mut results = ResultTable::default();
         self.documents.fetch_add(present.len() as u64, Ordering::Relaxed);
         let mut table = MatchTable::new(&snapshot);
         let mut errors = ErrorTable::default();
         let mut outcomes = outcomes.into_iter();
         for (number, row) in rows.iter().enumerate() {
             let number = number as u32;
-            let outcome: Option<DocumentOutcome> = match row {
-                Row::Present(_) => outcomes.next(),
+            let mut stream = None;
+            let outcome: Option<Result<(Matches, Transformed), _>> = match row {
+                Row::Present(input) => {
+                    let (DocumentInput::Bytes(_, own) | DocumentInput::Text(_, own)) = *input;
+                    stream = own;
+                    outcomes.next()
+                }
                 Row::Missing => {
                     errors.add(number, None, &Fields::new("missing_payload", "the payload is null"));
                     None
@@ -596,7 +732,16 @@ impl Index {
                 }
             };
             match outcome {
-                Some(Ok(matches)) => {
+                Some(Ok((matches, transformed))) => {
+                    results.add(number, &population, stream, &transformed);
+                    for (plan, error) in &transformed.failures {
+                        for id in &population.plan(*plan).subscribers {
+                            let Some(subscriber) = population.subscriber(*id) else { continue };
+                            if subscriber.stream.as_deref().is_none_or(|own| Some(own) == stream) {
+                                errors.add(number, Some(&subscriber.id), &error.clone().into());
+                            }
+                        }
+                    }
                     table.add(number, &matches);
                     for failure in &matches.failures {
                         let id = snapshot.segments[failure.segment].segment.ids().get(failure.subscription);
@@ -607,6 +752,8 @@ impl Index {
                 None => {}
             }
         }
-        Ok((table.finish().map_err(arrow_error)?, errors.finish().map_err(arrow_error)?))
+        let matches = table.finish().map_err(arrow_error)?;
+        let matches = if population.is_empty() { matches } else { results.join(&matches).map_err(arrow_error)? };
+        Ok((matches, errors.finish().map_err(arrow_error)?))
     }
 }

@@ -14,6 +14,7 @@ mod memory;
 mod notifications;
 mod settings;
 mod splitter;
+mod transformations;
 
 use pyo3::prelude::*;
 
@@ -24,6 +25,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<index::Index>()?;
     module.add_class::<splitter::Splitter>()?;
     module.add_function(wrap_pyfunction!(index::check, module)?)?;
+    module.add_function(wrap_pyfunction!(transformations::evaluate_xquery, module)?)?;
     module.add_function(wrap_pyfunction!(notifications::notification_ids, module)?)?;
     Ok(())
 }

@@ -8,7 +8,7 @@
 
 mod attributes;
 mod canonical;
-mod chars;
+pub(crate) mod chars;
 mod declaration;
 mod dtd;
 mod elements;

@@ -11,7 +11,7 @@ use std::path::Path;
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
 const MAGIC: [u8; 8] = *b"SDXINDEX";
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 const HEADER_BYTES: usize = 8 + 4 + 4 + 8 + 16;
 
 macro_rules! sections {
@@ -89,6 +89,8 @@ sections! {
     RangeRuns,
     /// Runs that every document has to be checked against.
     AlwaysRuns,
+    /// What a file carries besides the segment; the last section, empty in memory.
+    Attachment,
 }
 
 /// Where the bytes are.
@@ -208,28 +210,44 @@ impl Image {
         }
     }
 
-    /// Writes the image to a file: beside it first, then renamed over it, so that no reader sees half of it.
+    /// Writes the image to a file, with an attachment in place of the one that it has: beside it first, then renamed over
+    /// it, so that no reader sees half of it. Returns the checksum of the file's content.
     ///
     /// # Errors
     /// Those of the file system.
-    pub fn save(&self, path: &Path) -> std::io::Result<u128> {
+    pub fn save(&self, path: &Path, attachment: &[u8]) -> std::io::Result<u128> {
         use std::io::Write;
-        let checksum = self.checksum();
+        let bytes = self.bytes();
+        let place = HEADER_BYTES + Section::Attachment as usize * 16;
+        let head_end = HEADER_BYTES + Section::ALL.len() * 16;
+        let (start, length) = self.table[Section::Attachment as usize];
+        let body_end = if length == 0 { bytes.len() } else { start };
+        let padding = attachment.len().next_multiple_of(8) - attachment.len();
+        let mut head = bytes[..head_end].to_vec();
+        let total = body_end + attachment.len() + padding;
+        head[16..24].copy_from_slice(&(total as u64).to_le_bytes());
+        head[place..place + 8].copy_from_slice(&(body_end as u64).to_le_bytes());
+        head[place + 8..place + 16].copy_from_slice(&(attachment.len() as u64).to_le_bytes());
+        let parts = [&head[HEADER_BYTES..], &bytes[head_end..body_end], attachment, &[0; 8][..padding]];
+        let mut hasher = Xxh3::new();
+        parts.iter().for_each(|part| hasher.update(part));
+        let checksum = hasher.digest128();
         let mut name = path.file_name().unwrap_or_default().to_os_string();
         name.push(format!(".{}.part", std::process::id()));
-        let part = path.with_file_name(name);
-        let bytes = self.bytes();
+        let part_path = path.with_file_name(name);
         let written = (|| {
-            let mut file = std::fs::File::create(&part)?;
-            file.write_all(&bytes[..24])?;
+            let mut file = std::fs::File::create(&part_path)?;
+            file.write_all(&head[..24])?;
             file.write_all(&checksum.to_le_bytes())?;
-            file.write_all(&bytes[HEADER_BYTES..])?;
+            for part in parts {
+                file.write_all(part)?;
+            }
             file.sync_all()?;
-            std::fs::rename(&part, path)
+            std::fs::rename(&part_path, path)
         })();
         if written.is_err() {
             // The original error is what matters; a left-over part file is harmless.
-            let _ = std::fs::remove_file(&part);
+            let _ = std::fs::remove_file(&part_path);
         }
         written.map(|()| checksum)
     }

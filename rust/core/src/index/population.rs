@@ -157,18 +157,18 @@ impl Population {
         Ok(self.snapshot().generation)
     }
 
-    /// Writes the current state to one file, atomically; returns the checksum of its content.
+    /// Writes the current state to one file, atomically, with an attachment; returns the checksum of its content.
     ///
     /// # Errors
     /// Those of the file system; of kind `FileTooLarge` if the state outgrew what one segment can number.
-    pub fn save(&self, path: &Path) -> std::io::Result<u128> {
+    pub fn save(&self, path: &Path, attachment: &[u8]) -> std::io::Result<u128> {
         let snapshot = self.snapshot();
         match &snapshot.segments[..] {
-            [part] if part.removed.count() == 0 => part.segment.image().save(path),
+            [part] if part.removed.count() == 0 => part.segment.image().save(path, attachment),
             parts => {
                 let merged =
                     merge(parts).map_err(|error| std::io::Error::new(std::io::ErrorKind::FileTooLarge, error))?;
-                merged.image().save(path)
+                merged.image().save(path, attachment)
             }
         }
     }

@@ -92,20 +92,22 @@ pub type DocumentOutcome = Result<Matches, DocumentError>;
 /// Documents taken at once by a thread, so that threads seldom meet.
 const CHUNK: usize = 16;
 
-/// Matches documents against one snapshot with up to `threads` threads; the outcomes are in the documents' order.
-pub fn match_documents(
-    matchers: &Matchers,
-    snapshot: &Snapshot,
+/// Parses documents and does something with each, on up to `threads` threads; the outcomes are in the documents' order.
+///
+/// Each thread has its own `worker` and gives it back when all documents are taken.
+pub fn process_documents<W, T: Send>(
     documents: &[DocumentInput<'_>],
     limits: &Limits,
-    matcher: Matcher,
     threads: usize,
-) -> Vec<DocumentOutcome> {
+    worker: impl Fn() -> W + Sync,
+    process: impl Fn(&mut W, &Document, Option<&str>) -> T + Sync,
+    give_back: impl Fn(W) + Sync,
+) -> Vec<Result<T, DocumentError>> {
     let next = AtomicUsize::new(0);
     let work = || {
         let mut parser = Parser::new(limits.clone());
-        let mut worker = matchers.worker(matcher, snapshot);
-        let mut done: Vec<(usize, DocumentOutcome)> = Vec::new();
+        let mut own = worker();
+        let mut done: Vec<(usize, Result<T, DocumentError>)> = Vec::new();
         loop {
             let start = next.fetch_add(CHUNK, Ordering::Relaxed);
             if start >= documents.len() {
@@ -116,19 +118,18 @@ pub fn match_documents(
                     DocumentInput::Bytes(bytes, stream) => (parser.parse(bytes), stream),
                     DocumentInput::Text(text, stream) => (parser.parse_str(text), stream),
                 };
-                let outcome = parsed.map(|document| matchers.match_document(&mut worker, snapshot, &document, stream));
-                done.push((number, outcome));
+                done.push((number, parsed.map(|document| process(&mut own, &document, stream))));
             }
         }
-        matchers.give_back(worker);
+        give_back(own);
         done
     };
     let threads = threads.clamp(1, documents.len().div_ceil(CHUNK).max(1));
     if threads == 1 {
         return work().into_iter().map(|(_, outcome)| outcome).collect();
     }
-    let mut done: Vec<(usize, DocumentOutcome)> = std::thread::scope(|scope| {
-        let handles: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+    let mut done: Vec<(usize, Result<T, DocumentError>)> = std::thread::scope(|scope| {
+        let handles: Vec<_> = (0..threads).map(|_| scope.spawn(&work)).collect();
         handles
             .into_iter()
             .flat_map(|handle| handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
@@ -136,4 +137,23 @@ pub fn match_documents(
     });
     done.sort_unstable_by_key(|(number, _)| *number);
     done.into_iter().map(|(_, outcome)| outcome).collect()
+}
+
+/// Matches documents against one snapshot with up to `threads` threads; the outcomes are in the documents' order.
+pub fn match_documents(
+    matchers: &Matchers,
+    snapshot: &Snapshot,
+    documents: &[DocumentInput<'_>],
+    limits: &Limits,
+    matcher: Matcher,
+    threads: usize,
+) -> Vec<DocumentOutcome> {
+    process_documents(
+        documents,
+        limits,
+        threads,
+        || matchers.worker(matcher, snapshot),
+        |worker, document, stream| matchers.match_document(worker, snapshot, document, stream),
+        |worker| matchers.give_back(worker),
+    )
 }

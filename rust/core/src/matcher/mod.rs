@@ -14,7 +14,9 @@ mod results;
 mod verify;
 mod xpush;
 
-pub use batch::{DocumentInput, DocumentOutcome, Matcher, Matchers, MatchersWorker, match_documents};
+pub use batch::{
+    DocumentInput, DocumentOutcome, Matcher, Matchers, MatchersWorker, match_documents, process_documents,
+};
 pub use inverted::{Inverted, InvertedStatistics, RowCounts, Settings, Worker};
 pub use results::{Failure, Matches};
 pub use xpush::{Settings as XPushSettings, SiblingOrder, XPush, XPushStatistics, XPushWorker};

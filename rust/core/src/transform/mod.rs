@@ -8,5 +8,7 @@ pub mod evaluate;
 pub mod execute;
 pub mod plan;
 pub mod population;
+pub mod results;
+pub mod store;
 pub mod value;
 pub mod walk;

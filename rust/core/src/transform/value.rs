@@ -112,7 +112,9 @@ impl<'a> Atomic<'a> {
     /// `FORG0001` for untyped text that is no number, `XPTY0004` for other types.
     pub fn to_double(&self) -> Result<f64, TransformError> {
         match self {
-            Atomic::Untyped(text) => parse_double(text.as_str()).ok_or_else(|| not_castable(text.as_str(), "xs:double")),
+            Atomic::Untyped(text) => {
+                parse_double(text.as_str()).ok_or_else(|| not_castable(text.as_str(), "xs:double"))
+            }
             Atomic::Integer(value) => Ok(*value as f64),
             Atomic::Decimal(value) => Ok(decimal_to_double(*value)),
             Atomic::Double(value) => Ok(*value),

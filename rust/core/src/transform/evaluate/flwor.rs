@@ -39,7 +39,13 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Runs `each` for every tuple that the clauses from `from` on let through.
-    fn tuples(&mut self, clauses: &'a [Clause], from: usize, focus: &Focus<'a>, each: &mut Each<'_, 'a>) -> Outcome<()> {
+    fn tuples(
+        &mut self,
+        clauses: &'a [Clause],
+        from: usize,
+        focus: &Focus<'a>,
+        each: &mut Each<'_, 'a>,
+    ) -> Outcome<()> {
         let Some(clause) = clauses.get(from) else { return each(self) };
         match clause {
             Clause::Let { slot, value } => {

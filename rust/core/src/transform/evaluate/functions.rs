@@ -5,7 +5,9 @@ use super::{Evaluator, Focus, KEEPING, Outcome, effective_boolean};
 use crate::document::NodeKind;
 use crate::transform::compare::{self, is_same, parse_boolean};
 use crate::transform::error::TransformError;
-use crate::transform::value::{Atomic, Item, Sequence, Text, double_to_decimal, not_castable, parse_double, single, trim};
+use crate::transform::value::{
+    Atomic, Item, Sequence, Text, double_to_decimal, not_castable, parse_double, single, trim,
+};
 use crate::xquery::ast::{ArithmeticOp, Expr, Function};
 use foldhash::fast::FixedState;
 use hashbrown::HashSet;

@@ -399,7 +399,9 @@ impl<'a> Evaluator<'a> {
         match &self.value(expr, focus)?[..] {
             [] => Ok(None),
             [Item::Node(node)] => Ok(Some(*node)),
-            _ => Err(TransformError::dynamic("XPTY0004", "an operand of a node comparison is one node of the document")),
+            _ => {
+                Err(TransformError::dynamic("XPTY0004", "an operand of a node comparison is one node of the document"))
+            }
         }
     }
 }

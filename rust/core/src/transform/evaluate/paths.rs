@@ -62,7 +62,10 @@ impl<'a> Evaluator<'a> {
                 let value = self.expression_step(items, expr)?;
                 in_document_order(value)
             }
-            _ => Err(TransformError::dynamic("XPTY0019", "a path goes on from something that is no node of the document")),
+            _ => Err(TransformError::dynamic(
+                "XPTY0019",
+                "a path goes on from something that is no node of the document",
+            )),
         }
     }
 
@@ -81,7 +84,13 @@ impl<'a> Evaluator<'a> {
     }
 
     /// One axis step from nodes in document order; the result is in document order.
-    fn axis_step(&mut self, nodes: &[NodeId], axis: Axis, test: &'a NodeTest, predicates: &'a [Expr]) -> Outcome<Nodes> {
+    fn axis_step(
+        &mut self,
+        nodes: &[NodeId],
+        axis: Axis,
+        test: &'a NodeTest,
+        predicates: &'a [Expr],
+    ) -> Outcome<Nodes> {
         let mut found = Nodes::new();
         if predicates.iter().any(may_be_positional) {
             let mut own = Nodes::new();
@@ -141,7 +150,8 @@ impl<'a> Evaluator<'a> {
                 match &value[..] {
                     [Item::Atomic(number)] if number.is_numeric() => {
                         let position = Atomic::Integer(focus.position as i64);
-                        Ok(crate::transform::compare::numeric_order(number, &position) == Some(std::cmp::Ordering::Equal))
+                        Ok(crate::transform::compare::numeric_order(number, &position)
+                            == Some(std::cmp::Ordering::Equal))
                     }
                     value => effective_boolean(value),
                 }

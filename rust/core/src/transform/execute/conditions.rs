@@ -124,7 +124,9 @@ impl<'a> Execution<'a> {
         let mut holds = Bits::none(count);
         let mut unsure: Option<Bits> = None;
         match kind {
-            ConditionKind::Compare(stream, CompareOp::Equal, constant) if self.population.selection(*stream).is_some() => {
+            ConditionKind::Compare(stream, CompareOp::Equal, constant)
+                if self.population.selection(*stream).is_some() =>
+            {
                 if self.worker.probed[*stream as usize] != work {
                     self.probe(*stream)?;
                 }

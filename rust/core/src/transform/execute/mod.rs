@@ -185,13 +185,14 @@ impl<'a> Execution<'a> {
         self.worker.candidates = candidates;
     }
 
-    /// What a plan gives as content: none if there is nothing to tell of.
+    /// What a plan gives as content, and whether the document has something for it; none if there is nothing to tell
+    /// of.
     ///
     /// `tell_empty`: an empty result is to be told of too.
     ///
     /// # Errors
     /// A dynamic error, or more cost than the limit.
-    pub fn events(&mut self, plan: &'a Plan, tell_empty: bool) -> Outcome<Option<Vec<Event<'a>>>> {
+    pub fn events(&mut self, plan: &'a Plan, tell_empty: bool) -> Outcome<Option<(Vec<Event<'a>>, bool)>> {
         self.begin();
         let mut builder = Builder::new(self.document);
         let mut selected = false;
@@ -203,7 +204,7 @@ impl<'a> Execution<'a> {
             _ => self.emit_top(&plan.piece, &mut builder, &mut selected)?,
         }
         let is_something = if plan.is_selecting { selected } else { !builder.is_empty() };
-        Ok((is_something || tell_empty).then(|| builder.into_events()))
+        Ok((is_something || tell_empty).then(|| (builder.into_events(), is_something)))
     }
 
     /// Starts the work for one plan.

@@ -198,8 +198,7 @@ impl<'a> Execution<'a> {
                 EdgeKind::Text => NodeKind::Text,
                 EdgeKind::Gap => return entry.kind == NodeKind::Element,
             };
-            entry.kind == kind
-                && edge.symbol().is_none_or(|symbol| self.worker.symbols.passes(entry.name, symbol))
+            entry.kind == kind && edge.symbol().is_none_or(|symbol| self.worker.symbols.passes(entry.name, symbol))
         };
         let mut set: u64 = 1 << edges.len();
         let mut at = node;

@@ -58,11 +58,7 @@ impl Operators {
     /// The stream of a path below another stream; its steps are axis steps whose predicates use no variables.
     pub fn intern_stream(&mut self, parent: Option<StreamId>, steps: &[Step]) -> StreamId {
         let start = if parent.is_none() { Expr::Root } else { Expr::Context };
-        let expr = if steps.is_empty() {
-            start
-        } else {
-            Expr::Path(Box::new(Path { start, steps: steps.to_vec() }))
-        };
+        let expr = if steps.is_empty() { start } else { Expr::Path(Box::new(Path { start, steps: steps.to_vec() })) };
         let key = (parent, Arc::new(expr));
         if let Some(id) = self.stream_numbers.get(&key) {
             return *id;

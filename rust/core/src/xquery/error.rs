@@ -1,0 +1,66 @@
+//! Why a query was refused, and where.
+
+use std::fmt;
+
+/// What sort of fault a query has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum XQueryErrorKind {
+    /// The text is no query.
+    Syntax,
+    /// A prefix has no binding.
+    UnboundPrefix,
+    /// A function that XQuery does not have.
+    UnknownFunction,
+    /// A function with too few or too many arguments.
+    WrongArguments,
+    /// A construction that can never be evaluated, such as two attributes of one name.
+    Type,
+    /// A variable that nothing binds.
+    Variable,
+    /// XQuery, but not of the subset.
+    Unsupported,
+    /// Larger or deeper than the limits allow.
+    Limit,
+}
+
+/// A refused query.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct XQueryError {
+    /// The sort of fault.
+    pub kind: XQueryErrorKind,
+    /// What was found and what was expected.
+    pub message: String,
+    /// Byte offset of the fault in the query.
+    pub offset: usize,
+    /// Line, from 1.
+    pub line: u32,
+    /// Column in characters, from 1.
+    pub column: u32,
+}
+
+impl XQueryError {
+    /// A fault at a byte offset of `text`.
+    pub(super) fn new(kind: XQueryErrorKind, message: impl Into<String>, text: &str, offset: usize) -> XQueryError {
+        let mut offset = offset.min(text.len());
+        while !text.is_char_boundary(offset) {
+            offset -= 1;
+        }
+        let before = &text[..offset];
+        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+        XQueryError {
+            kind,
+            message: message.into(),
+            offset,
+            line: before.bytes().filter(|byte| *byte == b'\n').count() as u32 + 1,
+            column: before[line_start..].chars().count() as u32 + 1,
+        }
+    }
+}
+
+impl fmt::Display for XQueryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (line {}, column {})", self.message, self.line, self.column)
+    }
+}
+
+impl std::error::Error for XQueryError {}
