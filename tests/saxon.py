@@ -10,6 +10,8 @@ from saxonche import PySaxonApiError, PySaxonProcessor
 from tests.engine import Outcome
 
 _PROCESSOR = PySaxonProcessor(license=False)
+# What is rewritten the least is the best oracle: with its optimiser, Saxon 13.1 fails on some correct queries.
+_PROCESSOR.set_configuration_property("http://saxon.sf.net/feature/optimizationLevel", "0")
 _CODE = re.compile(r"^\s+([A-Z]{4}[0-9]{4})\s+(.*)", re.MULTILINE | re.DOTALL)
 _STRING = r"""(?:"[^"]*"|'[^']*')"""
 _DECLARATION = rf"""declare\s+(?!variable|function|%)(?:[^;"'{{]|{_STRING})*;"""
