@@ -283,7 +283,7 @@ class Wide(Brokering):
         if choice < 1:
             return pick.of(("true()", "false()"))
         if choice < 8:
-            return f"({self.condition(self.start(), 1 if depth > 0 else 0)})"
+            return f"boolean({self.condition(self.start(), 1 if depth > 0 else 0)})"
         if choice < 12:
             left, right = self.atoms(depth - 1), self.atoms(depth - 1)
             return f"({left} {pick.of(OPERATORS)} {right})"
