@@ -7,7 +7,7 @@ exactly; where it may, which operand is evaluated first is free, and so is wheth
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tests.generators.pick import Pick
 from tests.generators.xquery_documents import Vocabulary
@@ -28,12 +28,16 @@ class Query:
 
 @dataclass(frozen=True)
 class Path:
-    """A path: its text, the element that it leads to, the attribute if it ends there, whether it is at most one node."""
+    """A path: its text, the element that it leads to, the attribute if it ends there, whether it is at most one node.
+
+    `exact`: it leads to elements of that name only, so that the vocabulary tells what they can hold.
+    """
 
     text: str
     kind: str
     attribute: str = ""
     single: bool = False
+    exact: bool = False
 
 
 def literal(value: str) -> str:
@@ -80,14 +84,14 @@ class Brokering:
         if target is None:
             target = self.pick.of(tuple(routes) or (start.kind,))
         if target not in routes:
-            return start if start.text else Path(".", start.kind, single=True)
+            return start if start.text else replace(start, text=".")
         way = routes[target]
         if target == start.kind and self.pick.chance(30):
             way = way + way
         return self._steps(start, way, predicates)
 
     def _steps(self, start: Path, way: Sequence[str], predicates: int) -> Path:
-        pick, text, single, above = self.pick, start.text, start.single, start.kind
+        pick, text, single, exact, above = self.pick, start.text, start.single, start.exact, start.kind
         skipped = False
         for position, name in enumerate(way):
             last = position == len(way) - 1
@@ -98,35 +102,41 @@ class Brokering:
             if pick.chance(8):
                 test = "*"
             separator = "//" if skipped or pick.chance(12) else "/"
-            single = single and separator == "/" and test != "*" and (above, name) in self.vocabulary.single
+            single = single and separator == "/" and test != "*" and (above, name) in self.vocabulary.single and exact
+            exact = test != "*"
             if separator == "/" and not text and start.kind:
                 separator = ""  # a relative path
             elif not text and start.kind:
                 separator = ".//"
             text += separator + test
             if pick.chance(predicates):
-                text += f"[{self.predicate(name)}]"
+                text += f"[{self.predicate(name, exact)}]"
             above, skipped = name, False
-        return Path(text, way[-1], single=single)
+        return Path(text, way[-1], single=single, exact=exact)
 
     def leaf(self, start: Path) -> tuple[Path, list[str]]:
         """A path to values, and the values that it may find."""
         leaves = self.vocabulary.leaves(start.kind)
         if not leaves:
-            return start if start.text else Path(".", start.kind, single=True), [""]
+            return start if start.text else replace(start, text="."), [""]
         name, attribute = self.pick.of(leaves)
-        base = Path(start.text, start.kind, single=start.single)
+        base = start
         if name != start.kind:
             base = self.path(base, name, predicates=4)
         values = self.vocabulary.values_of((name, attribute))
         if not attribute:
-            return base if base.text else Path(".", name, single=base.single), values
+            return base if base.text else replace(base, text="."), values
         separator = "/" if base.text else ""
-        return Path(f"{base.text}{separator}@{attribute}", name, attribute, base.single), values
+        return Path(f"{base.text}{separator}@{attribute}", name, attribute, base.single, base.exact), values
+
+    def numeric(self, path: Path, values: Sequence[str]) -> bool:
+        """Whether all that a path finds are numbers."""
+        plain = path.attribute or path.kind not in self.vocabulary.inner
+        return path.exact and bool(plain) and all(is_number(value) for value in values)
 
     def document(self) -> Path:
         """The document as the start of a path."""
-        return Path(self.pick.of(DOCUMENT), "", single=True)
+        return Path(self.pick.of(DOCUMENT), "", single=True, exact=True)
 
     def inner(self) -> str | None:
         """Mostly an element with children, which makes a good first variable."""
@@ -137,12 +147,12 @@ class Brokering:
         """A variable in scope, mostly the last."""
         return self.scope[-1] if self.pick.chance(65) else self.pick.of(self.scope)
 
-    def predicate(self, kind: str) -> str:
+    def predicate(self, kind: str, exact: bool) -> str:
         """A predicate of an element: a position or a condition."""
         pick = self.pick
         if pick.chance(25):
             return pick.of(("1", "1", "last()", "position() < 3", "position() = last()", "2"))
-        return self.condition(Path("", kind, single=True), 0)
+        return self.condition(Path("", kind, single=True, exact=exact), 0)
 
     # Conditions
 
@@ -177,7 +187,7 @@ class Brokering:
             constant = literal(value)
         else:
             constant = pick.of((value.strip().lstrip("+"), repr(float(value)), str(int(float(value)))))
-            if not all(is_number(found) for found in values):
+            if not self.numeric(path, values):
                 if pick.chance(85):
                     return f"(some $n in {path.text} satisfies number($n) {operator} {constant})"
                 self.may_fail = True
@@ -231,7 +241,7 @@ class Brokering:
                 sequence = self.path(self.document(), self.inner(), predicates=12)
                 if self.scope and depth > 0:
                     joined = name
-            bound = Path(name, sequence.kind, single=True)
+            bound = Path(name, sequence.kind, single=True, exact=sequence.exact)
             keyword = "," if clauses and pick.chance(60) else "\nfor" if clauses else "for"
             clauses.append(f"{keyword} {name} in {sequence.text}")
             self.scope.append(bound)
@@ -252,7 +262,7 @@ class Brokering:
         if not self.pick.chance(15):
             return []
         name, sequence = self.new_variable(), self.path(self.variable())
-        self.scope.append(Path(name, sequence.kind, single=sequence.single))
+        self.scope.append(replace(sequence, text=name))
         return [f"\nlet {name} := {sequence.text}"]
 
     def order_key(self) -> str:
@@ -323,7 +333,7 @@ class Brokering:
         path, values = self.leaf(start)
         if pick.chance(50):
             return f"count({self.path(start).text})"
-        if not all(is_number(value) for value in values):
+        if not self.numeric(path, values):
             if pick.chance(80):
                 return pick.of(
                     ("count(distinct-values({}))", 'string-join({}, ", ")', "distinct-values({})", "exists({})")

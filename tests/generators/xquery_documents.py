@@ -55,6 +55,7 @@ FIRST = ("Y.", "Michael", "Dan", "A", "")
 PUBLISHERS = ("Addison-Wesley", "Springer", "VLDB", "Data")
 WORDS = ("web", "data", " ", "streams ", "x", "&", "\n", "10")
 RARE = 3  # what occurs in fewer than one document of so many is not asked for
+LONG = 40
 LEVELS = ("easy", "hard", "10", "9", "")
 
 
@@ -212,7 +213,8 @@ class Vocabulary:
     attributes: dict[str, list[str]] = field(default_factory=dict)
     values: dict[str, list[str]] = field(default_factory=dict)
     attribute_values: dict[tuple[str, str], list[str]] = field(default_factory=dict)
-    single: set[tuple[str, str]] = field(default_factory=set)
+    single: set[tuple[str, str]] = field(default_factory=set)  # (parent, child): never more than one
+    inner: set[str] = field(default_factory=set)
     _routes: dict[str, dict[str, list[str]]] = field(default_factory=dict)
 
     @staticmethod
@@ -255,7 +257,9 @@ class Vocabulary:
                 _add(self.attributes, name, key)
                 self.attribute_values.setdefault((name, key), []).append(value)
         value = "".join(element.itertext(etree.Element))
-        if len(value) < 40 and not len(element):
+        if len(element) or len(value) > LONG:
+            self.inner.add(name)
+        else:
             self.values.setdefault(name, []).append(value)
         return seen
 
