@@ -90,6 +90,10 @@ class Query:
             text = self._query.run_query_to_string()
         except PySaxonApiError as raised:
             found = _CODE.search(str(raised))
+            if found is None and "Static error" in str(raised):
+                return Outcome(
+                    error="XPST0003", message=" ".join(str(raised).split())
+                )  # the end of the input has no code
             if found is None:
                 raise
             return Outcome(error=found[1], message=" ".join(found[2].split()))

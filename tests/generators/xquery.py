@@ -52,7 +52,11 @@ def is_number(value: str) -> bool:
         float(value)
     except ValueError:
         return False
-    return value.strip().lower().strip("+-") not in {"inf", "infinity", "nan"} or value.strip() in {"INF", "-INF", "NaN"}
+    return value.strip().lower().strip("+-") not in {"inf", "infinity", "nan"} or value.strip() in {
+        "INF",
+        "-INF",
+        "NaN",
+    }
 
 
 class Brokering:
@@ -288,9 +292,9 @@ class Brokering:
         """The value of an attribute: text and enclosed expressions."""
         pick = self.pick
         path = self.leaf(self.variable())[0].text
-        return pick.of(("{{{0}}}", "{{ {0} }}", "a{{{0}}}b", "{{count({0})}}", "{{{0}}}-{{count({0})}}", "x &amp; y")).format(
-            path
-        )
+        return pick.of(
+            ("{{{0}}}", "{{ {0} }}", "a{{{0}}}b", "{{count({0})}}", "{{{0}}}-{{count({0})}}", "x &amp; y")
+        ).format(path)
 
     def copied_attribute(self) -> str:
         """An attribute of a variable's element as an attribute of the result."""

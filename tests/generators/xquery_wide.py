@@ -87,7 +87,9 @@ class Wide(Brokering):
             saved, self.context = self.context, Path("", start.kind, single=True)
             left, right = self.path(self.context, predicates=0), self.path(self.context, predicates=0)
             self.context = saved
-            return Path(f"{start.text}/({pick.of(('{}', '{} | {}', '{}, {}')).format(left.text, right.text)})", left.kind)
+            return Path(
+                f"{start.text}/({pick.of(('{}', '{} | {}', '{}, {}')).format(left.text, right.text)})", left.kind
+            )
         if choice < 28:
             path = self.nodes(depth - 1)
             return Path(f"({path.text})/root()" if pick.chance(50) else f"root(({path.text})[1])", "")
@@ -158,7 +160,9 @@ class Wide(Brokering):
             return path.text or "string()"
         if choice < 6:
             start = self.path(self.start())
-            test = pick.of(("@*", "@node()", "attribute::attribute()", "@*:id", "attribute(id)", "attribute::attribute(*)"))
+            test = pick.of(
+                ("@*", "@node()", "attribute::attribute()", "@*:id", "attribute(id)", "attribute::attribute(*)")
+            )
             return f"{start.text or '.'}/{test}"
         if choice < 7:
             return f"{self.nodes(depth - 1).text}/text()" if depth > 0 else "()"
@@ -362,7 +366,9 @@ class Wide(Brokering):
 
     def small(self, depth: int) -> str:
         """A small integer, as a bound of a range."""
-        return f"count({self.nodes(0).text})" if depth > 1 and self.pick.chance(30) else self.pick.of(("1", "3", "0", "5"))
+        return (
+            f"count({self.nodes(0).text})" if depth > 1 and self.pick.chance(30) else self.pick.of(("1", "3", "0", "5"))
+        )
 
     def sequence_function(self, depth: int) -> str:
         """Functions that give or take whole sequences."""
@@ -415,7 +421,9 @@ class Wide(Brokering):
         if choice < 6:
             return f"{{ {self.items(depth - 1)} }}"
         if choice < 8:
-            return pick.of(("t", " ", "\n", " x ", "&amp;", "{{", "}}", "&#x20;", "<!--c-->", "<?go on?>", "<![CDATA[<]]>"))
+            return pick.of(
+                ("t", " ", "\n", " x ", "&amp;", "{{", "}}", "&#x20;", "<!--c-->", "<?go on?>", "<![CDATA[<]]>")
+            )
         return self.element(depth - 1)
 
     def full_flwor(self, depth: int) -> str:

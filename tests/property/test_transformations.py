@@ -88,7 +88,10 @@ def test_documents_are_valid() -> None:
 def test_material_is_complete() -> None:
     """The generators write every function of the language and every other form, so none goes untested."""
     written = "\n".join(
-        query.text for at, group in enumerate(_groups()) for query in _drawn(group, "wide", at, 150) if group.name != "nitf"
+        query.text
+        for at, group in enumerate(_groups())
+        for query in _drawn(group, "wide", at, 150)
+        if group.name != "nitf"
     )
     functions = FUNCTIONS.findall(AST.read_text(encoding="utf-8"))
     assert len(functions) > 50
@@ -165,7 +168,9 @@ class _Population:
         found = []
         for key, row in sorted(self.rows.items()):
             text = _core.evaluate_xquery(row["query"], payload, row["namespaces"])
-            empty = text == "" and _core.evaluate_xquery(f"empty(({row['query']}))", payload, row["namespaces"]) == "true"
+            empty = (
+                text == "" and _core.evaluate_xquery(f"empty(({row['query']}))", payload, row["namespaces"]) == "true"
+            )
             if not empty or row["notify_empty"]:
                 found.append((key, text))
         return found
