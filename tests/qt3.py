@@ -53,14 +53,14 @@ def cases(test_set: str) -> Iterator[Case]:
     path = ROOT / f"{test_set}.xml"
     tree = etree.parse(str(path)).getroot()
     catalog = etree.parse(str(ROOT / "catalog.xml"))
-    known = {found.get("name"): (found, ROOT) for found in catalog.iter(_tag("environment"))}
+    known: dict[Any, Any] = {found.get("name"): (found, ROOT) for found in catalog.iter(_tag("environment"))}
     known.update({found.get("name"): (found, path.parent) for found in tree.findall(_tag("environment"))})
     general = tree.findall(_tag("dependency"))
     for case in tree.findall(_tag("test-case")):
         yield _case(test_set, case, path.parent, known, [*general, *case.findall(_tag("dependency"))])
 
 
-def _case(test_set: str, case: Any, folder: Path, known: dict[str, Any], dependencies: list[Any]) -> Case:
+def _case(test_set: str, case: Any, folder: Path, known: dict[Any, Any], dependencies: list[Any]) -> Case:
     test = case.find(_tag("test"))
     file = test.get("file")
     absent = file is not None and not (folder / file).is_file()

@@ -91,9 +91,8 @@ class Query:
         except PySaxonApiError as raised:
             found = _CODE.search(str(raised))
             if found is None and "Static error" in str(raised):
-                return Outcome(
-                    error="XPST0003", message=" ".join(str(raised).split())
-                )  # the end of the input has no code
+                # Where the input ends too early, Saxon names no code.
+                return Outcome(error="XPST0003", message=" ".join(str(raised).split()))
             if found is None:
                 raise
             return Outcome(error=found[1], message=" ".join(found[2].split()))

@@ -1,4 +1,4 @@
-"""The W3C's QT3 suite, as far as one untyped document goes: use cases, XMark and expressions, with Saxon's second word."""
+"""The W3C's QT3 suite as far as one untyped document goes: use cases, XMark, expressions; Saxon has the second word."""
 
 from collections import Counter
 from functools import cache
@@ -114,7 +114,9 @@ def _wrong(case: qt3.Case) -> str | None:
 def test_suite(test_set: str, record_property: Any) -> None:
     """Every case whose query is accepted has the expected outcome, and enough are accepted."""
     refused: Counter[str] = Counter()
-    ran, wrong, surprising = 0, [], []
+    ran = 0
+    wrong: list[str] = []
+    surprising: list[str] = []
     for case in _inside(test_set):
         try:
             found = _wrong(case)

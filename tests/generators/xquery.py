@@ -325,8 +325,8 @@ class Brokering:
             other = self.constructor(depth - 1) if depth > 0 and pick.chance(60) else pick.of(("()", '"-"'))
             return f"{{ if ({self.condition(start, 1)}) then {self.path(start).text} else {other} }}"
         if choice < 20 or depth <= 0:
-            path = self.leaf(start)[0].text
-            return f"<v>{{ string(({path})[1]) }}</v>" if pick.chance(60) else f"<v>{{ data({path}) }}</v>"
+            text = self.leaf(start)[0].text
+            return f"<v>{{ string(({text})[1]) }}</v>" if pick.chance(60) else f"<v>{{ data({text}) }}</v>"
         if choice < 22:
             return f"{{ {self.flwr(depth - 1)} }}"
         return self.constructor(depth - 1)

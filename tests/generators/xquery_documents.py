@@ -168,7 +168,12 @@ def bib(pick: Pick, clean: bool = True) -> bytes:
 
 def _bib(writer: _Writer) -> None:
     count = writer.pick.of((4, 2, 6, 3, 5, 1, 8, 3, 4, 0))
-    writer.element("bib", lambda: [writer.bib_book() for _ in range(count)] and None)
+
+    def books() -> None:
+        for _ in range(count):
+            writer.bib_book()
+
+    writer.element("bib", books)
 
 
 def book(pick: Pick, clean: bool = True) -> bytes:
@@ -267,7 +272,7 @@ class Vocabulary:
         """A shortest way of child steps to everything below an element; to itself where it nests."""
         if start not in self._routes:
             found: dict[str, list[str]] = {}
-            waiting = [(start, [])]
+            waiting: list[tuple[str, list[str]]] = [(start, [])]
             while waiting:
                 name, way = waiting.pop(0)
                 for child in self.children.get(name, ()):

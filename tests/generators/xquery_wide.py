@@ -1,4 +1,4 @@
-"""Random XQuery over everything that transformations can express: all clauses, operators, axes, constructors, functions.
+"""Random XQuery over all that transformations can express: clauses, operators, axes, constructors, functions.
 
 Expressions are drawn by the type that they have to have, so that a query mostly gives a result. One query in seven is
 `daring`: it leaves out what keeps dynamic errors away, and says so (`may_fail`).

@@ -29,12 +29,12 @@ AST = Path(__file__).parents[2] / "rust" / "core" / "src" / "xquery" / "ast.rs"
 # Everything else that the generators have to reach, as it is written.
 FORMS = (
     "for $", " at $", "let $", "where ", "order by", "stable order by", " descending", " empty greatest", "some $",
-    "every $", "if (", " or ", " and ", " = ", " != ", " &lt;= ", " eq ", " ne ", " lt ", " le ", " gt ", " ge ",
+    "every $", "if (", " or ", " and ", " = ", " != ", " <= ", " eq ", " ne ", " lt ", " le ", " gt ", " ge ",
     " is ", " << ", " >> ", " + ", " - ", " * ", " div ", " idiv ", " mod ", " to ", "|", " union ", " intersect ",
     " except ", "child::", "descendant::", "descendant-or-self::", "self::", "parent::", "ancestor::",
     "ancestor-or-self::", "following::", "following-sibling::", "preceding::", "preceding-sibling::", "attribute::",
     "node()", "text()", "comment()", "processing-instruction()", "processing-instruction(go)", "element()", "*:",
-    "p:*", "$doc", 'doc("', "element e {", "attribute c {", "text {", "<!--", "<?go", "xmlns:z=", "(: ", "-count(",
+    "p:*", "$doc", 'doc("', "element e {", "attribute c {", "text {", "<!--", "<?go", "xmlns:z=", "(: ",
 )  # fmt: skip
 
 
@@ -87,16 +87,13 @@ def test_documents_are_valid() -> None:
 
 def test_material_is_complete() -> None:
     """The generators write every function of the language and every other form, so none goes untested."""
-    written = "\n".join(
-        query.text
-        for at, group in enumerate(_groups())
-        for query in _drawn(group, "wide", at, 150)
-        if group.name != "nitf"
-    )
+    kinds = [group for group in groups(0, 2) if group.name != "nitf"]
+    written = "\n".join(group.wide(at * 1_000 + number).text for at, group in enumerate(kinds) for number in range(200))
     functions = FUNCTIONS.findall(AST.read_text(encoding="utf-8"))
     assert len(functions) > 50
     calls = [f"{name}(" for name in functions]
-    assert [form for form in (*calls, *FORMS) if form.replace("&lt;", "<") not in written] == []
+    assert [form for form in (*calls, *FORMS) if form not in written] == []
+    assert re.search(r"[(, ]-(?:count|number|string-length|sum)\(", written), "unary minus"
 
 
 @needs_xquery
@@ -116,6 +113,7 @@ def test_evaluator_agrees_with_saxon(kind: str) -> None:
                     right = saxon.same(ours.text, theirs.text, scopes=group.name == "namespaced")
                 else:
                     right = query.may_fail or (ours.text is None and theirs.text is None)
+                    found["errors"] += 1
                     found["one-sided"] += (ours.text is None) != (theirs.text is None)
                 if not right:
                     wrong.append((group.name, query.text, payload.decode(), ours, theirs))
@@ -123,7 +121,7 @@ def test_evaluator_agrees_with_saxon(kind: str) -> None:
         shortest = sorted(wrong, key=lambda entry: len(entry[1]) + len(entry[2]) / 10)[:3]
         pytest.fail(f"{len(wrong)} of {found['pairs']} pairs differ, such as\n" + "\n\n".join(map(_shown, shortest)))
     assert found["pairs"] >= PAIRS // 2
-    assert _share(found, "one-sided") < 0.02
+    assert found["one-sided"] <= 5 + found["errors"] // 5, "freedom in evaluation explains a few, not many"
 
 
 def _shown(entry: tuple[Any, ...]) -> str:
@@ -163,15 +161,17 @@ class _Population:
             for key in gone:
                 del self.rows[key]
 
+    def has_items(self, row: dict[str, Any], payload: bytes) -> bool:
+        """Whether a result that is no text at all has items nevertheless, such as an empty string."""
+        asked = f"exists(({row['query']}))"
+        return bool(_core.evaluate_xquery(asked, payload, row["namespaces"]) == "true")
+
     def expected(self, payload: bytes) -> list[tuple[str, str]]:
         """What the exact evaluator gives."""
         found = []
         for key, row in sorted(self.rows.items()):
             text = _core.evaluate_xquery(row["query"], payload, row["namespaces"])
-            empty = (
-                text == "" and _core.evaluate_xquery(f"empty(({row['query']}))", payload, row["namespaces"]) == "true"
-            )
-            if not empty or row["notify_empty"]:
+            if text or row["notify_empty"] or self.has_items(row, payload):
                 found.append((key, text))
         return found
 
