@@ -2,11 +2,13 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, get_args
 
 import pyarrow as pa
+import pytest
 
-from sardonyx import _core
+from sardonyx import _core, errors
 from sardonyx.config import MatcherName
 
 Row = Mapping[str, Any]
@@ -49,3 +51,54 @@ def match_batch(index: Any, payloads: Sequence[bytes | None], **options: Any) ->
     for row, subscription_id in zip(rows, batch.column("subscription_id").to_pylist(), strict=True):
         found[row].append(subscription_id)
     return found, {fields.pop("document"): fields for fields in pa.record_batch(errors).to_pylist()}
+
+
+STRATEGIES = ("shared", "F", "FW", "FWR", "naive")
+"""All strategies of transformations; every one gives the same results."""
+
+needs_xquery = pytest.mark.skipif(not hasattr(_core, "evaluate_xquery"), reason="the core does not evaluate XQuery")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a query gave: its result as text, or the code of its error."""
+
+    text: str | None = None
+    error: str | None = None
+    message: str = ""
+
+
+def evaluate(query: str, payload: bytes | str, namespaces: Mapping[str, str] | None = None) -> Outcome:
+    """The exact evaluator on one query and one document; a query that is refused raises."""
+    try:
+        return Outcome(text=_core.evaluate_xquery(query, payload, namespaces))
+    except errors.EvaluationError as raised:
+        if raised.kind != "dynamic_error":
+            raise
+        code, _, rest = raised.message.partition(":")
+        return Outcome(error=code.split()[0], message=rest.strip() or raised.message)
+
+
+def transformation_table(rows: Iterable[Row]) -> Any:
+    """A registration batch of transformations: `subscription_id`, `query` and optional columns."""
+    listed = list(rows)
+    columns = {
+        "subscription_id": pa.array([row["subscription_id"] for row in listed], pa.string()),
+        "query": pa.array([row["query"] for row in listed], pa.string()),
+        "namespaces": pa.array(
+            [json.dumps(row["namespaces"]) if row.get("namespaces") else None for row in listed], pa.string()
+        ),
+        "stream": pa.array([row.get("stream") for row in listed], pa.string()),
+        "notify_empty": pa.array([bool(row.get("notify_empty", False)) for row in listed], pa.bool_()),
+    }
+    return pa.record_batch(columns)
+
+
+def transformations(rows: Iterable[Row] = (), **options: Any) -> Any:
+    """Transformations with these subscriptions; every one of them has to be accepted."""
+    made = _core.Transformations(**options)
+    listed = list(rows)
+    if listed:
+        refused = made.register(transformation_table(listed))
+        assert refused == [], [(listed[row]["query"], fields) for row, _, fields in refused]
+    return made
