@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 import pyarrow as pa
-import pytest
 
 from sardonyx import _core, errors
 from sardonyx.config import MatcherName
@@ -56,9 +55,6 @@ def match_batch(index: Any, payloads: Sequence[bytes | None], **options: Any) ->
 STRATEGIES = ("shared", "F", "FW", "FWR", "naive")
 """All strategies of transformations; every one gives the same results."""
 
-needs_xquery = pytest.mark.skipif(not hasattr(_core, "evaluate_xquery"), reason="the core does not evaluate XQuery")
-
-
 @dataclass(frozen=True)
 class Outcome:
     """What a query gave: its result as text, or the code of its error."""
@@ -90,13 +86,38 @@ def transformation_table(rows: Iterable[Row]) -> Any:
         ),
         "stream": pa.array([row.get("stream") for row in listed], pa.string()),
         "notify_empty": pa.array([bool(row.get("notify_empty", False)) for row in listed], pa.bool_()),
+        "language": pa.array(["xquery"] * len(listed), pa.string()),
     }
     return pa.record_batch(columns)
 
 
-def transformations(rows: Iterable[Row] = (), **options: Any) -> Any:
+class Transformations:
+    """An index of transformations alone."""
+
+    def __init__(self, **options: Any) -> None:
+        self.index = _core.Index(**options)
+
+    def register(self, batch: Any) -> list[tuple[int, str, Any]]:
+        """As `Index.register`."""
+        return self.index.register(batch)
+
+    def unregister(self, keys: Sequence[str]) -> list[str]:
+        """As `Index.unregister`."""
+        return self.index.unregister(keys)
+
+    def transform(self, payload: bytes, stream: str | None = None) -> list[tuple[str, str]]:
+        """The results of a document by subscription; what fails is left out."""
+        streams = None if stream is None else pa.array([stream], pa.string())
+        batch = pa.record_batch(self.index.match_batch(pa.array([payload], pa.binary()), streams)[0])
+        if "result" not in batch.schema.names:
+            return []
+        keys, texts = batch.column("subscription_id").to_pylist(), batch.column("result").to_pylist()
+        return sorted(zip(keys, texts, strict=True))
+
+
+def transformations(rows: Iterable[Row] = (), **options: Any) -> Transformations:
     """Transformations with these subscriptions; every one of them has to be accepted."""
-    made = _core.Transformations(**options)
+    made = Transformations(**options)
     listed = list(rows)
     if listed:
         refused = made.register(transformation_table(listed))

@@ -240,6 +240,12 @@ class CostLimitError(EvaluationError):
     kinds = ("cost_limit",)
 
 
+class DynamicError(EvaluationError):
+    """A transformation meets values that XQuery makes an error of; the message begins with the W3C's code for it."""
+
+    kinds = ("dynamic_error",)
+
+
 class SubscriptionFileError(SardonyxError):
     """A file of subscriptions can not be read as a whole; the message names the file."""
 

@@ -9,14 +9,14 @@ import pytest
 from sardonyx import errors
 from tests import engine, saxon, xquery_cases
 from tests.corpus_cases import payload
-from tests.engine import Outcome, needs_xquery
+from tests.engine import Outcome
 from tests.shared_data import CASES as SHARED
 from tests.shared_data import needs_cases
 from tests.xquery_cases import STATIC, Case
 
 CASES = xquery_cases.load()
 CASE_COUNT = 68
-RESULT_COUNT = 585
+RESULT_COUNT = 582
 
 # Shared cases with XQuery in them, and how many queries; the last two are not for one document without a clock.
 SHARED_QUERIES = {
@@ -70,14 +70,12 @@ def test_saxon_agrees(case: Case) -> None:
     assert _wrong(case, oracle=True) == [], case.rule
 
 
-@needs_xquery
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_case(case: Case) -> None:
     """Every query gives what the case says."""
     assert _wrong(case, oracle=False) == [], case.rule
 
 
-@needs_xquery
 @pytest.mark.parametrize("strategy", engine.STRATEGIES)
 def test_corpus_registered_together(strategy: str) -> None:
     """The whole corpus as one population: every document gives each query its own result, whatever runs beside it."""
@@ -129,7 +127,7 @@ def test_shared_count() -> None:
 @pytest.mark.parametrize(
     "case", [case for case in _shared() if case["id"] not in OTHER_FUNCTIONS], ids=lambda c: c["id"]
 )
-@pytest.mark.parametrize("evaluate", [saxon.run, pytest.param(_outcome, marks=needs_xquery)], ids=["saxon", "engine"])
+@pytest.mark.parametrize("evaluate", [saxon.run, _outcome], ids=["saxon", "engine"])
 def test_shared_case(case: dict[str, Any], evaluate: Any) -> None:
     """The results that the case says, from Saxon and from the engine."""
     for entry, document, expected in _expectations(case):
@@ -139,7 +137,6 @@ def test_shared_case(case: dict[str, Any], evaluate: Any) -> None:
 
 
 @needs_cases
-@needs_xquery
 def test_shared_refusals() -> None:
     """What needs a clock or other functions is refused with a reason, not answered wrongly."""
     for case in _shared():

@@ -15,7 +15,7 @@ from tests.generators.xquery_documents import Vocabulary
 OPERATORS = ("=", "=", "=", "!=", "<", ">", "<=", ">=")
 TAGS = ("item", "out", "hit", "b-1", "x.y")
 WRAPPERS = ("results", "r", "bib")
-DOCUMENT = ("", "", "", "$doc", 'doc("d.xml")', "doc('any')")
+DOCUMENT = ("", "", "", "$doc", 'doc("d.xml")', "doc('d.xml')")
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@
 
 use super::error::TransformError;
 use super::value::{Atomic, Item, Text};
-use crate::document::{Document, NodeId, NodeKind, Serializer};
+use crate::document::{Document, NodeId, NodeKind, Serializer, XML_URI};
 use crate::xquery::ast::ExactName;
 use std::rc::Rc;
 
@@ -152,8 +152,16 @@ impl<'a> Builder<'a> {
     pub fn attribute(&mut self, name: AttributeName<'a>, value: Text<'a>) -> Result<(), TransformError> {
         self.boundary();
         let document = self.document;
+        let (_, local, uri) = parts(document, name);
+        // A constructed xml:id is a name without white space around it.
+        let is_padded = |text: &str| text.starts_with(' ') || text.ends_with(' ') || text.contains("  ");
+        let value = match name {
+            AttributeName::Constructed(_) if local == "id" && uri == XML_URI && is_padded(value.as_str()) => {
+                value.as_str().split_ascii_whitespace().collect::<Vec<_>>().join(" ").into()
+            }
+            _ => value,
+        };
         if let Some(open) = self.open.last_mut() {
-            let (_, local, uri) = parts(document, name);
             if open.has_content {
                 let message = format!("the attribute {local} comes after other content of its element");
                 return Err(TransformError::dynamic("XQTY0024", message));

@@ -54,7 +54,7 @@ impl Strategy {
 pub struct Plan {
     /// The template.
     pub piece: Arc<Piece>,
-    /// Whether it has a result only where it selects something.
+    /// Whether it is a constructed element that has a result only where it selects something.
     pub is_selecting: bool,
     /// Of these one has to happen before it can give anything.
     pub triggers: Vec<Trigger>,

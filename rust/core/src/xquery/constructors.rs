@@ -3,7 +3,7 @@
 use super::ast::{ElementConstructor, ExactName, Expr, Part};
 use super::error::XQueryErrorKind;
 use super::parser::{Parsed, Parser};
-use crate::document::XML_URI;
+use crate::document::{XML_URI, XMLNS_URI};
 
 /// Namespace declarations among the attributes of an element: prefix and URI.
 type Declared = Vec<(Box<str>, Box<str>)>;
@@ -150,6 +150,8 @@ impl<'t> Parser<'t> {
             let wrong = match declares {
                 "xmlns" => Some("the prefix xmlns can not be declared"),
                 "xml" if *uri != *XML_URI => Some("the prefix xml can not be bound to another namespace"),
+                other if other != "xml" && *uri == *XML_URI => Some("the XML namespace has the prefix xml alone"),
+                _ if *uri == *XMLNS_URI => Some("the namespace of namespace declarations can not be declared"),
                 other if !other.is_empty() && uri.is_empty() => Some("a prefix can not be unbound"),
                 other if declared.iter().any(|(known, _)| **known == *other) => Some("a prefix is declared twice"),
                 _ => None,

@@ -1,10 +1,11 @@
 //! Expressions but paths and constructors (XQuery 1.0 §3.3 to §3.13).
 
 use super::ast::{
-    ArithmeticOp, Clause, CompareOp, Comparison, Double, Expr, Flwor, Literal, OrderKey, SetOp, Slot, Step,
+    ArithmeticOp, Clause, CompareOp, Comparison, Double, Expr, Flwor, Function, Literal, OrderKey, Path, SetOp, Slot,
+    Step,
 };
+use super::error::XQueryErrorKind;
 use super::parser::{Parsed, Parser};
-use crate::xquery::ast::{Function, Path};
 
 /// Operators of two operands.
 #[derive(Clone, Copy)]
@@ -132,11 +133,23 @@ impl Parser<'_> {
     fn flwor(&mut self) -> Parsed<Expr> {
         let scope = self.variables.len();
         let mut clauses = Vec::new();
+        // for and let, then where, then order by: later versions allow other orders.
+        let mut stage = 0;
         loop {
             self.skip();
             let start = self.at;
             let word = self.peek_name();
             self.at += word.len();
+            let (next, is_in_order) = match word {
+                "for" | "let" => (0, stage == 0),
+                "where" => (1, stage == 0),
+                "stable" | "order" => (2, stage < 2),
+                _ => (stage, true),
+            };
+            if !is_in_order {
+                return Err(self.unsupported(&format!("{word} behind where or order by"), start));
+            }
+            stage = next;
             match word {
                 "for" => self.for_clause(&mut clauses)?,
                 "let" => self.let_clause(&mut clauses)?,
@@ -173,6 +186,10 @@ impl Parser<'_> {
                 return Err(self.unsupported("allowing empty", offset));
             }
             let position = if self.keyword("at") { Some(self.variable_name()?) } else { None };
+            if position.as_ref() == Some(&name) {
+                let message = format!("${} is bound twice in one clause", name.local);
+                return Err(self.error_at(XQueryErrorKind::Type, message, offset));
+            }
             self.expect_keyword("in")?;
             let sequence = self.single()?;
             let is_constructed = self.may_construct(&sequence);

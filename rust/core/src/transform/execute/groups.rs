@@ -33,10 +33,10 @@ impl<'a> Execution<'a> {
                     any |= self.any_gives(own, &selected)?;
                     bindings.extend(selected);
                 }
-                piece => any |= self.gives(piece)? && Self::is_selecting(piece),
+                piece => any |= self.gives(piece)? && (Self::is_selecting(piece) || !plan.is_selecting),
             }
         }
-        Ok(any || !plan.is_selecting)
+        Ok(any || (matches!(*plan.piece, Piece::Element(_)) && !plan.is_selecting))
     }
 
     fn any_gives(&mut self, own: &'a Loop, selected: &[u32]) -> Outcome<bool> {

@@ -32,8 +32,8 @@ pub enum Trigger {
 pub struct Compiled {
     /// The template.
     pub piece: Piece,
-    /// Whether it selects anything from the document by a path or a FLWR expression; then the query has a result only
-    /// if one of these gives something. Otherwise every document has one.
+    /// Whether it is a constructed element around paths or FLWR expressions: then it has a result only if one of these
+    /// gives something. All others have a result if that is not empty.
     pub is_selecting: bool,
     /// Of these one has to happen.
     pub triggers: Vec<Trigger>,
@@ -46,8 +46,26 @@ pub fn compile(module: &Module, operators: &mut Operators) -> Compiled {
         .piece(&module.body)
         .unwrap_or_else(|| Piece::Residue(Arc::new(Residue { expr: module.body.clone(), slots: module.slots })));
     let mut triggers = Vec::new();
-    let is_selecting = compiler.triggers(&piece, &mut triggers);
-    if !is_selecting || triggers.contains(&Trigger::Always) {
+    let is_selecting = match &piece {
+        Piece::Element(_) => compiler.triggers(&piece, &mut triggers),
+        Piece::Sequence(members) => {
+            for member in members {
+                let gives_anyway = matches!(member, Piece::Element(_)) || !compiler.triggers(member, &mut triggers);
+                if gives_anyway {
+                    triggers.push(Trigger::Always);
+                }
+            }
+            false
+        }
+        piece => {
+            if !compiler.triggers(piece, &mut triggers) {
+                triggers.push(Trigger::Always);
+            }
+            false
+        }
+    };
+    let is_wrapper = matches!(piece, Piece::Element(_));
+    if (is_wrapper && !is_selecting) || triggers.contains(&Trigger::Always) {
         triggers = vec![Trigger::Always];
     }
     triggers.sort_unstable_by_key(|trigger| match trigger {
