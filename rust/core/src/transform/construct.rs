@@ -96,12 +96,14 @@ pub struct Builder<'a> {
     open: Vec<Open<'a>>,
     /// Whether the last item of the current enclosed expression was an atomic value.
     after_atomic: bool,
+    /// How many items were added, those without text included.
+    items: usize,
 }
 
 impl<'a> Builder<'a> {
     /// An empty sequence of content.
     pub fn new(document: &'a Document) -> Builder<'a> {
-        Builder { document, events: Vec::new(), open: Vec::new(), after_atomic: false }
+        Builder { document, events: Vec::new(), open: Vec::new(), after_atomic: false, items: 0 }
     }
 
     /// What was collected.
@@ -109,14 +111,14 @@ impl<'a> Builder<'a> {
         self.events
     }
 
-    /// Whether nothing was collected.
-    pub fn is_empty(&self) -> bool {
-        self.events.is_empty()
+    /// How many events were collected.
+    pub fn event_count(&self) -> usize {
+        self.events.len()
     }
 
-    /// How many events were collected.
-    pub fn len(&self) -> usize {
-        self.events.len()
+    /// How many items were added, be they nothing but an empty text.
+    pub fn item_count(&self) -> usize {
+        self.items
     }
 
     /// Begins or ends an enclosed expression: atomic values on both sides are not joined by a space.
@@ -125,6 +127,7 @@ impl<'a> Builder<'a> {
     }
 
     fn content(&mut self, event: Event<'a>) {
+        self.items += 1;
         if let Some(open) = self.open.last_mut() {
             open.has_content = true;
         }
@@ -174,6 +177,7 @@ impl<'a> Builder<'a> {
             }
             open.attributes.push(name);
         }
+        self.items += 1;
         self.events.push(Event::Attribute(name, value));
         Ok(())
     }
@@ -181,6 +185,7 @@ impl<'a> Builder<'a> {
     /// Adds literal or computed text.
     pub fn text(&mut self, text: Text<'a>) {
         self.boundary();
+        self.items += 1;
         if !text.as_str().is_empty() {
             self.content(Event::Text(text));
         }
@@ -201,6 +206,7 @@ impl<'a> Builder<'a> {
     /// Adds an atomic value: neighbours are joined by one space.
     pub fn atomic(&mut self, value: &Atomic<'a>) {
         let text = value.to_text();
+        self.items += 1;
         if self.after_atomic {
             self.content(Event::Text(Text::Borrowed(" ")));
         }
@@ -241,6 +247,7 @@ impl<'a> Builder<'a> {
             Item::Node(node) => self.node(*node)?,
             Item::Constructed(fragment) => {
                 self.boundary();
+                self.items += 1;
                 match &fragment.events[..] {
                     [Event::Attribute(name, value)] => self.attribute(*name, value.clone())?,
                     events => {

@@ -159,7 +159,7 @@ impl<'a> Evaluator<'a> {
             | Expr::ProcessingInstruction(..) => {
                 let mut builder = Builder::new(self.document);
                 self.emit(expr, focus, &mut builder)?;
-                self.charge(KEEPING * builder.len() as u64)?;
+                self.charge(KEEPING * builder.event_count() as u64)?;
                 let events = builder.into_events();
                 // Only a computed text of an empty sequence makes no node.
                 Ok(if events.is_empty() { Sequence::new() } else { Sequence::from_iter([constructed(events)]) })

@@ -31,9 +31,9 @@ impl<'a> Execution<'a> {
             }
             Piece::Sequence(pieces) => pieces.iter().try_for_each(|piece| self.emit_top(piece, builder, selected)),
             piece => {
-                let before = builder.len();
+                let before = builder.item_count();
                 self.emit(piece, builder)?;
-                *selected |= Self::is_selecting(piece) && builder.len() > before;
+                *selected |= Self::is_selecting(piece) && builder.item_count() > before;
                 Ok(())
             }
         }
@@ -51,9 +51,9 @@ impl<'a> Execution<'a> {
                 Ok(selected)
             }
             _ => {
-                let before = builder.len();
+                let before = builder.item_count();
                 self.evaluator.emit(expr, &Focus::node(0), builder)?;
-                Ok(matches!(expr, Expr::Flwor(_) | Expr::Path(_)) && builder.len() > before)
+                Ok(matches!(expr, Expr::Flwor(_) | Expr::Path(_)) && builder.item_count() > before)
             }
         }
     }

@@ -76,7 +76,7 @@ impl<'a> Execution<'a> {
                 self.bind_current(residue.slots);
                 let mut builder = Builder::new(self.document);
                 self.evaluator.emit(&residue.expr, &Focus::node(0), &mut builder)?;
-                Ok(!builder.is_empty())
+                Ok(builder.item_count() > 0)
             }
         }
     }

@@ -203,7 +203,7 @@ impl<'a> Execution<'a> {
             }
             _ => self.emit_top(&plan.piece, &mut builder, &mut selected)?,
         }
-        let is_something = if plan.is_selecting { selected } else { !builder.is_empty() };
+        let is_something = if plan.is_selecting { selected } else { builder.item_count() > 0 };
         Ok((is_something || tell_empty).then(|| (builder.into_events(), is_something)))
     }
 
