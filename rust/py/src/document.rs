@@ -70,6 +70,13 @@ pub(crate) struct Document {
     payload: Payload,
 }
 
+impl Document {
+    /// The parsed document.
+    pub(crate) fn parsed(&self) -> &core::Document {
+        &self.tree
+    }
+}
+
 #[pymethods]
 impl Document {
     #[staticmethod]

@@ -24,7 +24,7 @@ use sardonyx_core::matcher::{
     DocumentInput, Inverted, Matcher, Matchers, Matches, Settings, XPush, XPushSettings, process_documents,
 };
 use sardonyx_core::transform::population::{Registration as TransformationRegistration, Strategy};
-use sardonyx_core::transform::results::Transformed;
+use sardonyx_core::transform::results::{Form, Transformed};
 use sardonyx_core::xpath::display::query_text;
 use sardonyx_core::xpath::evaluate::{Evaluator, Value};
 use sardonyx_core::xpath::parser::{Parser, StaticContext};
@@ -430,6 +430,41 @@ impl Index {
             crate::explain::explain(&snapshot, &self.matchers.inverted, subscription_id, &document, &source, stream)
         })?;
         explained.to_dict(py)
+    }
+
+    #[pyo3(signature = (documents, form="groups", passes=1))]
+    fn profile_transformations<'py>(
+        &self,
+        py: Python<'py>,
+        documents: Vec<Py<crate::document::Document>>,
+        form: &str,
+        passes: usize,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let form = match form {
+            "groups" => Form::Groups,
+            "text" => Form::Text,
+            other => {
+                return Err(PyValueError::new_err(format!("form is {other:?}; it must be \"groups\" or \"text\"")));
+            }
+        };
+        let profile = work(py, || {
+            let parsed: Vec<&sardonyx_core::document::Document> =
+                documents.iter().map(|document| document.get().parsed()).collect();
+            Ok(self.transformations.profile(&parsed, form, passes))
+        })?;
+        let dict = PyDict::new(py);
+        dict.set_item("seconds", profile.seconds)?;
+        dict.set_item("path_seconds", profile.path_seconds)?;
+        for (name, count) in [
+            ("candidates", profile.candidates),
+            ("results", profile.results),
+            ("groups", profile.groups),
+            ("text_bytes", profile.text_bytes),
+            ("failures", profile.failures),
+        ] {
+            dict.set_item(name, count)?;
+        }
+        Ok(dict)
     }
 
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<String> {

@@ -16,7 +16,7 @@ use pyo3::types::PyMapping;
 use sardonyx_core::document::Document;
 use sardonyx_core::transform::evaluate::Evaluator;
 use sardonyx_core::transform::population::{Population, Registration, Strategy, SubscriberId};
-use sardonyx_core::transform::results::{Pool, Transformed, transform_document};
+use sardonyx_core::transform::results::{Form, Pool, Profile, Transformed, profile, transform_document};
 use sardonyx_core::transform::store::{decode, encode};
 use sardonyx_core::xpath::parser::QueryLimits;
 use sardonyx_core::xquery::parser::{StaticContext, parse};
@@ -121,6 +121,21 @@ impl Transformations {
         document: &Document,
     ) -> Transformed {
         transform_document(population, worker, document, self.cost_limit)
+    }
+
+    /// Measures transforming parsed documents, over several passes.
+    pub(crate) fn profile(&self, documents: &[&Document], form: Form, passes: usize) -> Profile {
+        let population = self.read();
+        let mut worker = self.pool.take();
+        let mut total = Profile::default();
+        for _ in 0..passes {
+            let pass = profile(&population, &mut worker, documents, form, self.cost_limit);
+            total.seconds += pass.seconds;
+            total.path_seconds += pass.path_seconds;
+            total = Profile { seconds: total.seconds, path_seconds: total.path_seconds, ..pass };
+        }
+        self.pool.give_back(worker);
+        total
     }
 
     /// Workers that are not at work.

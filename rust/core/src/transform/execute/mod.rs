@@ -12,13 +12,13 @@ mod streams;
 pub use groups::{Group, GroupResult, listed};
 
 use super::bits::Bits;
-use super::construct::{Builder, Event};
+use super::construct::{Builder, Event, write};
 use super::error::TransformError;
 use super::evaluate::{Evaluator, Outcome};
 use super::plan::{ConditionId, Operators, Piece, StreamId};
 use super::population::{Plan, PlanId, Population, Strategy};
 use super::walk::Walk;
-use crate::document::{Document, NodeId};
+use crate::document::{Document, NodeId, Serializer};
 use crate::xpath::symbols::DocumentSymbols;
 use std::ops::Range;
 
@@ -205,6 +205,17 @@ impl<'a> Execution<'a> {
         }
         let is_something = if plan.is_selecting { selected } else { builder.item_count() > 0 };
         Ok((is_something || tell_empty).then(|| (builder.into_events(), is_something)))
+    }
+
+    /// What a plan gives as XML text, and whether the document has something for it; see [`Self::events`].
+    ///
+    /// # Errors
+    /// A dynamic error, or more cost than the limit.
+    pub fn text(&mut self, plan: &'a Plan, tell_empty: bool) -> Outcome<Option<(String, bool)>> {
+        let Some((events, is_something)) = self.events(plan, tell_empty)? else { return Ok(None) };
+        let mut serializer = Serializer::default();
+        write(self.document, &events, &mut serializer)?;
+        Ok(Some((serializer.into_text(), is_something)))
     }
 
     /// Starts the work for one plan.
