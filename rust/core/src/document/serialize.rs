@@ -35,14 +35,15 @@ impl<'a> Serializer<'a> {
         self.out
     }
 
-    /// Bytes written so far.
-    pub fn len(&self) -> usize {
-        self.out.len()
+    /// Whether a namespace was declared in an element that is open.
+    pub fn has_declarations(&self) -> bool {
+        !self.scope.is_empty()
     }
 
-    /// Whether nothing was written.
-    pub fn is_empty(&self) -> bool {
-        self.out.is_empty()
+    /// Adds XML text as it is.
+    pub fn raw(&mut self, xml: &str) {
+        self.close_tag();
+        self.out.push_str(xml);
     }
 
     /// The URI bound to a prefix where it writes; the empty prefix unbound is the empty URI.

@@ -152,6 +152,12 @@ impl Document {
         })
     }
 
+    /// Whether no namespace but `xml` is in scope at an element and no element inside declares one.
+    pub fn is_without_namespaces(&self, id: NodeId) -> bool {
+        self.scopes.len() == 1
+            || self.nodes[id as usize..=self.node(id).last as usize].iter().all(|node| node.scope == XML_SCOPE)
+    }
+
     /// The namespaces in scope at a node as `(prefix, uri)`, sorted by prefix, `xml` included.
     pub fn namespaces(&self, id: NodeId) -> Vec<(&str, &str)> {
         let mut found: Vec<(&str, &str)> = Vec::new();

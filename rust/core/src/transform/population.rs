@@ -1,6 +1,6 @@
 //! A population of transformations: who asked for what, each different plan once.
 
-use super::execute::listed;
+use super::execute::{is_plain, listed};
 use super::plan::{
     Compiled, ConditionId, ConditionKind, Constant, Operators, PathId, Piece, StreamId, Trigger, compile,
 };
@@ -58,6 +58,8 @@ pub struct Plan {
     pub is_selecting: bool,
     /// Of these one has to happen before it can give anything.
     pub triggers: Vec<Trigger>,
+    /// Whether the template can be written at once.
+    pub is_plain: bool,
     /// Streams whose nodes its groups list.
     pub lists: Vec<StreamId>,
     /// The query, where the strategy evaluates it as it is.
@@ -326,6 +328,7 @@ impl Population {
         let as_it_is = matches!(self.strategy, Strategy::Naive | Strategy::For);
         self.plans.push(Plan {
             lists: listed(&piece),
+            is_plain: is_plain(&piece, &self.operators),
             piece: piece.clone(),
             is_selecting,
             triggers,

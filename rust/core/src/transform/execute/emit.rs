@@ -134,7 +134,7 @@ impl<'a> Execution<'a> {
         Ok(())
     }
 
-    fn attribute_text(&mut self, parts: &'a [TextPart]) -> Outcome<String> {
+    pub(super) fn attribute_text(&mut self, parts: &'a [TextPart]) -> Outcome<String> {
         let mut text = String::new();
         for part in parts {
             match part {
@@ -183,25 +183,41 @@ impl<'a> Execution<'a> {
 
     /// The bindings of a loop that count, in the order in which they are returned.
     pub(super) fn selected(&mut self, own: &'a Loop) -> Outcome<Vec<u32>> {
+        let mut selected = Vec::new();
+        self.select(own, &mut selected)?;
+        Ok(selected)
+    }
+
+    /// Appends the bindings of a loop that count, in the order in which they are returned.
+    pub(super) fn select(&mut self, own: &'a Loop, selected: &mut Vec<u32>) -> Outcome<()> {
         let (from, to) = self.bindings(own.stream)?;
+        let Some(condition) = own.condition else {
+            selected.extend(from..to);
+            return self.sort(own, selected, to - from);
+        };
         let count = self.count(own.stream);
         let mut bits = Bits::range(count, from as usize, to as usize);
-        if let Some(condition) = own.condition {
-            self.restrict(condition, &mut bits)?;
+        self.restrict(condition, &mut bits)?;
+        let before = selected.len();
+        selected.extend(bits.iter().map(|binding| binding as u32));
+        self.sort(own, selected, (selected.len() - before) as u32)
+    }
+
+    /// Puts the last `count` bindings in the order that a loop asks for.
+    fn sort(&mut self, own: &'a Loop, selected: &mut Vec<u32>, count: u32) -> Outcome<()> {
+        if own.order.is_empty() {
+            return Ok(());
         }
-        let mut selected: Vec<u32> = bits.iter().map(|binding| binding as u32).collect();
-        if !own.order.is_empty() {
-            let mut tuples = Vec::with_capacity(selected.len());
-            for binding in &selected {
-                self.bind_levels(own.stream, *binding, own.order_slots);
-                let keys = self.evaluator.keys(&own.order, &Focus::node(0))?;
-                tuples.push(Tuple { keys, payload: *binding });
-            }
-            self.evaluator.charge(tuples.len() as u64 * 8)?;
-            sort_tuples(&own.order, &mut tuples)?;
-            selected = tuples.into_iter().map(|tuple| tuple.payload).collect();
+        let mut tuples = Vec::with_capacity(count as usize);
+        for binding in selected.drain(selected.len() - count as usize..) {
+            self.bind_levels(own.stream, binding, own.order_slots);
+            let keys = self.evaluator.keys(&own.order, &Focus::node(0))?;
+            tuples.push(Tuple { keys, payload: binding });
         }
-        Ok(selected)
+        self.evaluator.charge(u64::from(count) * 8)?;
+        sort_tuples(&own.order, &mut tuples)?;
+        selected.extend(tuples.into_iter().map(|tuple| tuple.payload));
+        Ok(())
     }
 
     /// The bindings of a stream below the current binding, as a range.

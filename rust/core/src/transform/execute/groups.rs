@@ -22,21 +22,41 @@ impl<'a> Execution<'a> {
     /// A dynamic error, or more cost than the limit.
     pub fn group_in_place(&mut self, plan: &'a Plan, bindings: &mut Vec<u32>) -> Outcome<bool> {
         self.begin();
+        let any = self.group_piece(&plan.piece, plan, bindings)?;
+        Ok(any || (matches!(*plan.piece, Piece::Element(_)) && !plan.is_selecting))
+    }
+
+    fn group_piece(&mut self, piece: &'a Piece, plan: &'a Plan, bindings: &mut Vec<u32>) -> Outcome<bool> {
         let mut any = false;
-        for piece in top(&plan.piece) {
-            match piece {
-                Piece::Loop(own) => {
+        match piece {
+            Piece::Element(element) => {
+                for part in &element.content {
+                    if let ContentPart::Piece(piece) = part {
+                        any |= self.group_piece(piece, plan, bindings)?;
+                    }
+                }
+            }
+            Piece::Sequence(pieces) => {
+                for piece in pieces {
+                    any |= self.group_piece(piece, plan, bindings)?;
+                }
+            }
+            Piece::Loop(own) => {
+                let first = bindings.len();
+                self.select(own, bindings)?;
+                if bindings.len() > first {
                     for stream in &plan.lists {
                         self.compute(*stream)?;
                     }
-                    let selected = self.selected(own)?;
-                    any |= self.any_gives(own, &selected)?;
-                    bindings.extend(selected);
+                    any = matches!(own.body, Piece::Element(_)) || {
+                        let selected = bindings[first..].to_vec();
+                        self.any_gives(own, &selected)?
+                    };
                 }
-                piece => any |= self.gives(piece)? && (Self::is_selecting(piece) || !plan.is_selecting),
             }
+            piece => any = self.gives(piece)? && (Self::is_selecting(piece) || !plan.is_selecting),
         }
-        Ok(any || (matches!(*plan.piece, Piece::Element(_)) && !plan.is_selecting))
+        Ok(any)
     }
 
     fn any_gives(&mut self, own: &'a Loop, selected: &[u32]) -> Outcome<bool> {

@@ -8,8 +8,10 @@ mod emit;
 mod groups;
 mod selections;
 mod streams;
+mod text;
 
 pub use groups::{Group, GroupResult, listed};
+pub use text::is_plain;
 
 use super::bits::Bits;
 use super::construct::{Builder, Event, write};
@@ -73,10 +75,17 @@ pub struct Worker {
     /// For such a stream, the bindings of which a text is no number.
     not_numeric: Vec<Option<Bits>>,
     arena: Vec<u32>,
+    path_nodes: Vec<NodeId>,
+    /// For each node, the document in which it was copied, and where its text is in `copied`.
+    copies: Vec<(u64, u32, u32)>,
+    copied: String,
     values: Values,
     /// For each node of the document, its place in the list that is being joined, with a stamp.
     places: Vec<(u64, u32)>,
     place_stamp: u64,
+    /// The stream whose bindings the places are, for which work, and whether each binds another node.
+    placed: (StreamId, u64, bool),
+    joined: streams::Joined,
     plan_stamps: Vec<u64>,
     candidates: Vec<PlanId>,
     /// Documents so far.
@@ -98,9 +107,14 @@ impl Default for Worker {
             probed: Vec::new(),
             not_numeric: Vec::new(),
             arena: Vec::new(),
+            path_nodes: Vec::new(),
+            copies: Vec::new(),
+            copied: String::new(),
             values: Values::default(),
             places: Vec::new(),
             place_stamp: 0,
+            placed: (0, 0, false),
+            joined: streams::Joined::default(),
             plan_stamps: Vec::new(),
             candidates: Vec::new(),
             document: 0,
@@ -142,6 +156,7 @@ impl<'a> Execution<'a> {
         worker.work += 1;
         worker.shared_work = worker.work;
         worker.arena.clear();
+        worker.copied.clear();
         worker.streams.resize_with(operators.streams().len(), Nodes::default);
         worker.probed.resize(operators.streams().len(), 0);
         worker.not_numeric.resize(operators.streams().len(), None);
@@ -149,6 +164,7 @@ impl<'a> Execution<'a> {
         worker.plan_stamps.resize(population.plan_count(), 0);
         if worker.places.len() < document.len() {
             worker.places.resize(document.len(), (0, 0));
+            worker.copies.resize(document.len(), (0, 0, 0));
             worker.values.stamps.resize(document.len(), 0);
             worker.values.texts.resize(document.len(), None);
             worker.values.number_stamps.resize(document.len(), 0);
@@ -212,6 +228,13 @@ impl<'a> Execution<'a> {
     /// # Errors
     /// A dynamic error, or more cost than the limit.
     pub fn text(&mut self, plan: &'a Plan, tell_empty: bool) -> Outcome<Option<(String, bool)>> {
+        if plan.is_plain && self.strategy > Strategy::For {
+            self.begin();
+            let mut serializer = Serializer::default();
+            let written = self.write_plain(&plan.piece, &mut serializer)?;
+            let is_something = if plan.is_selecting { written.selected } else { written.any };
+            return Ok((is_something || tell_empty).then(|| (serializer.into_text(), is_something)));
+        }
         let Some((events, is_something)) = self.events(plan, tell_empty)? else { return Ok(None) };
         let mut serializer = Serializer::default();
         write(self.document, &events, &mut serializer)?;

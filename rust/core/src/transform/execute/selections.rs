@@ -3,7 +3,7 @@
 use super::Execution;
 use crate::document::NodeId;
 use crate::transform::bits::Bits;
-use crate::transform::plan::{ConditionId, StreamId};
+use crate::transform::plan::{ConditionId, PathId, StreamId};
 use crate::transform::population::PlanId;
 use crate::transform::value::parse_double;
 
@@ -18,6 +18,9 @@ impl Execution<'_> {
                 self.take(plans, candidates);
             }
             for stream in population.selections_of(*path) {
+                if !self.may_hold(*stream, *path) {
+                    continue;
+                }
                 // Errors are for the plans that meet them again.
                 let Ok(held) = self.probe(*stream) else {
                     self.take_all_of(*stream, candidates);
@@ -58,6 +61,29 @@ impl Execution<'_> {
                 self.take(plans, candidates);
             }
         }
+    }
+
+    /// Whether any node of a path has one of the values that a stream's nodes are compared with, or a text that is no
+    /// number where one is needed. Only then are the nodes joined with their bindings.
+    fn may_hold(&mut self, stream: StreamId, path: PathId) -> bool {
+        let Some(selection) = self.population.selection(stream) else { return false };
+        let mut nodes = std::mem::take(&mut self.worker.path_nodes);
+        nodes.clear();
+        self.worker.walk.nodes(path, &mut nodes);
+        let mut may_hold = false;
+        for node in &nodes {
+            may_hold = (!selection.texts.is_empty()
+                && self.constant_text(*node).is_some_and(|text| selection.texts.contains_key(&text)))
+                || (!selection.numbers.is_empty()
+                    && self
+                        .number(*node)
+                        .is_none_or(|number| selection.numbers.contains_key(&(number + 0.0).to_bits())));
+            if may_hold {
+                break;
+            }
+        }
+        self.worker.path_nodes = nodes;
+        may_hold
     }
 
     /// Looks the values of a stream up among the constants that they are compared with for equality: afterwards the

@@ -10,6 +10,29 @@ use crate::transform::value::Item;
 use crate::xquery::ast::Expr;
 use std::ops::Range;
 
+/// What a join works with, kept for its memory.
+#[derive(Debug, Default)]
+pub(super) struct Joined {
+    /// The nodes of the path.
+    lasts: Vec<NodeId>,
+    /// The place of a binding, and a node that belongs to it.
+    pairs: Vec<(u32, NodeId)>,
+    /// Whether the pairs are in the order of the bindings.
+    in_order: bool,
+    starts: Vec<u32>,
+    fill: Vec<u32>,
+}
+
+impl Joined {
+    fn clear(&mut self) {
+        self.lasts.clear();
+        self.pairs.clear();
+        self.in_order = true;
+        self.starts.clear();
+        self.fill.clear();
+    }
+}
+
 impl<'a> Execution<'a> {
     /// Computes the nodes of a stream and of those above it, unless that was done.
     pub(super) fn compute(&mut self, id: StreamId) -> Outcome<()> {
@@ -72,16 +95,16 @@ impl<'a> Execution<'a> {
         match &stream.route {
             Route::Climbed(path, steps) if self.strategy >= Strategy::ForWhere => {
                 let steps = *steps;
-                self.join(above, *path, |execution, node, pairs, _| {
+                self.join(parent, above, *path, |execution, node, joined| {
                     let mut at = node;
                     for _ in 0..steps {
                         at = execution.document.node(at).parent;
                     }
-                    pairs.push((at, node));
+                    execution.pair(at, node, joined);
                 })
             }
             Route::Traced(path, edges) if self.strategy >= Strategy::ForWhere => {
-                self.join(above, *path, |execution, node, pairs, stamp| execution.trace(node, edges, pairs, stamp))
+                self.join(parent, above, *path, |execution, node, joined| execution.trace(node, edges, joined))
             }
             _ => {
                 // Node by node.
@@ -112,75 +135,102 @@ impl<'a> Execution<'a> {
 
     /// Joins the nodes of a path with the bindings that they belong to (VLDB 2003 §4: outer-join-select and group-by).
     ///
-    /// `pairs_of` gives the pairs of a possible binding and the node. Bindings in document order that do not contain
-    /// each other are met in order, too, and joined by merging; others by a table of the document's nodes.
+    /// `join_one` adds the pairs of one node. Where bindings do not contain each other, the pairs come in the order of
+    /// the bindings, and joining them is merging; otherwise they are put in order by counting.
     fn join(
         &mut self,
+        parent: StreamId,
         above: Range<u32>,
         path: PathId,
-        pairs_of: impl Fn(&Self, NodeId, &mut Vec<(NodeId, NodeId)>, u64),
+        join_one: impl Fn(&Self, NodeId, &mut Joined),
     ) -> Outcome<Nodes> {
-        let bindings: Vec<NodeId> = self.worker.arena[above.start as usize..above.end as usize].to_vec();
-        let mut lasts: Vec<NodeId> = Vec::new();
-        self.worker.walk.nodes(path, &mut lasts);
-        self.evaluator.charge((bindings.len() + lasts.len()) as u64)?;
-        // A stream that is itself below another may bind a node more than once.
-        let distinct_in_order = bindings.is_sorted_by(|a, b| a < b);
-        self.worker.place_stamp += 1;
-        let stamp = self.worker.place_stamp;
-        for (place, node) in bindings.iter().enumerate() {
-            let entry = &mut self.worker.places[*node as usize];
-            if entry.0 != stamp {
-                *entry = (stamp, place as u32);
-            }
+        let distinct = self.place(parent, above.clone());
+        let mut joined = std::mem::take(&mut self.worker.joined);
+        joined.clear();
+        self.worker.walk.nodes(path, &mut joined.lasts);
+        self.evaluator.charge(joined.lasts.len() as u64 + 1)?;
+        for at in 0..joined.lasts.len() {
+            let last = joined.lasts[at];
+            join_one(self, last, &mut joined);
         }
-        let mut pairs: Vec<(NodeId, NodeId)> = Vec::with_capacity(lasts.len());
-        for last in lasts {
-            pairs_of(self, last, &mut pairs, stamp);
+        self.evaluator.charge(joined.pairs.len() as u64)?;
+        let count = above.len();
+        let start = self.end()?;
+        joined.starts.resize(count + 1, 0);
+        for (place, _) in &joined.pairs {
+            joined.starts[*place as usize + 1] += 1;
         }
-        self.evaluator.charge(pairs.len() as u64)?;
-        let place = |node: NodeId| {
-            let (known, place) = self.worker.places[node as usize];
-            (known == stamp).then_some(place)
-        };
-        // Count, then fill in: nodes stay in document order within each binding.
-        let mut starts = vec![0u32; bindings.len() + 1];
-        for (binding, _) in &pairs {
-            if let Some(place) = place(*binding) {
-                starts[place as usize + 1] += 1;
-            }
+        for at in 0..count {
+            joined.starts[at + 1] += joined.starts[at];
         }
-        for at in 0..bindings.len() {
-            starts[at + 1] += starts[at];
-        }
-        let mut fill = starts.clone();
-        let mut grouped = vec![0; starts[bindings.len()] as usize];
-        for (binding, node) in &pairs {
-            if let Some(place) = place(*binding) {
-                let at = &mut fill[place as usize];
-                grouped[*at as usize] = *node;
+        if joined.in_order {
+            self.worker.arena.extend(joined.pairs.iter().map(|(_, node)| *node));
+        } else {
+            // Nodes stay in document order within each binding.
+            self.worker.arena.resize(start as usize + joined.pairs.len(), 0);
+            joined.fill.extend_from_slice(&joined.starts);
+            for (place, node) in &joined.pairs {
+                let at = &mut joined.fill[*place as usize];
+                self.worker.arena[(start + *at) as usize] = *node;
                 *at += 1;
             }
         }
-        let start = self.end()?;
-        if distinct_in_order {
-            self.worker.arena.extend_from_slice(&grouped);
-            return self.finish(start, &starts);
+        let made = if distinct {
+            self.finish(start, &joined.starts)
+        } else {
+            // A stream that is itself below another may bind a node more than once; its first binding has the nodes.
+            joined.fill.clear();
+            let first = self.end()?;
+            for at in above {
+                joined.fill.push(self.end()? - first);
+                let place = self.worker.places[self.node_at(at) as usize].1 as usize;
+                let nodes = start + joined.starts[place]..start + joined.starts[place + 1];
+                self.evaluator.charge(nodes.len() as u64)?;
+                self.worker.arena.extend_from_within(nodes.start as usize..nodes.end as usize);
+            }
+            joined.fill.push(self.end()? - first);
+            self.finish(first, &joined.fill)
+        };
+        self.worker.joined = joined;
+        made
+    }
+
+    /// Notes for each node that a stream binds which binding that is; whether no node is bound twice.
+    fn place(&mut self, stream: StreamId, bindings: Range<u32>) -> bool {
+        let (placed, work, distinct) = self.worker.placed;
+        if (placed, work) == (stream, self.worker.work) {
+            return distinct;
         }
-        let mut expanded = Vec::with_capacity(bindings.len() + 1);
-        for binding in &bindings {
-            expanded.push(self.end()? - start);
-            let place = self.worker.places[*binding as usize].1 as usize;
-            self.worker.arena.extend_from_slice(&grouped[starts[place] as usize..starts[place + 1] as usize]);
+        self.worker.place_stamp += 1;
+        let stamp = self.worker.place_stamp;
+        let mut distinct = true;
+        for (place, at) in bindings.enumerate() {
+            let node = self.worker.arena[at as usize];
+            let entry = &mut self.worker.places[node as usize];
+            if entry.0 == stamp {
+                distinct = false;
+            } else {
+                *entry = (stamp, place as u32);
+            }
         }
-        expanded.push(self.end()? - start);
-        self.finish(start, &expanded)
+        self.worker.placed = (stream, self.worker.work, distinct);
+        distinct
+    }
+
+    /// Adds a pair if its first node is bound.
+    #[inline]
+    fn pair(&self, binding: NodeId, node: NodeId, joined: &mut Joined) {
+        let (stamp, place) = self.worker.places[binding as usize];
+        if stamp == self.worker.place_stamp {
+            joined.in_order &= joined.pairs.last().is_none_or(|(last, _)| *last <= place);
+            joined.pairs.push((place, node));
+        }
     }
 
     /// Adds the pairs of a node with the bindings from which edges lead to it.
     ///
     /// Goes up from the node with the set of edges that may still have to be passed; where none has, is a binding.
-    fn trace(&self, node: NodeId, edges: &[Edge], pairs: &mut Vec<(NodeId, NodeId)>, stamp: u64) {
+    fn trace(&self, node: NodeId, edges: &[Edge], joined: &mut Joined) {
         // Bit i: the first i edges are still ahead. Gaps may be passed without a node.
         let close = |mut set: u64| {
             for at in (1..=edges.len()).rev() {
@@ -218,8 +268,8 @@ impl<'a> Execution<'a> {
             }
             set = close(next);
             at = self.document.node(at).parent;
-            if set & 1 != 0 && self.worker.places[at as usize].0 == stamp {
-                pairs.push((at, node));
+            if set & 1 != 0 {
+                self.pair(at, node, joined);
             }
         }
     }

@@ -1,0 +1,147 @@
+//! Templates written as XML at once, where nothing in them has to be looked at first.
+//!
+//! Content in general is collected before it is written, since what comes out of an expression may be attributes or
+//! values that are joined by spaces. A template of elements, text and copied elements or text nodes needs none of that.
+//! Nodes that many results copy are written once per document.
+
+use super::Execution;
+use crate::document::{NodeId, NodeKind, Serializer};
+use crate::transform::evaluate::Outcome;
+use crate::transform::plan::{ContentPart, ElementPiece, Operators, Piece, TextPart};
+use crate::xquery::ast::{Axis, Expr, NodeTest, Step};
+
+/// Whether a template can be written at once.
+pub fn is_plain(piece: &Piece, operators: &Operators) -> bool {
+    match piece {
+        Piece::Element(element) => {
+            let parts = element.attributes.iter().flat_map(|(_, parts)| parts);
+            parts.into_iter().all(|part| !matches!(part, TextPart::Residue(_)))
+                && element.attributes.iter().all(|(name, _)| &*name.0.local != "id" || name.0.prefix.is_empty())
+                && element.content.iter().all(|part| match part {
+                    ContentPart::Text(_) => true,
+                    ContentPart::Piece(piece) => is_plain(piece, operators),
+                })
+        }
+        Piece::Sequence(pieces) => pieces.iter().all(|piece| is_plain(piece, operators)),
+        Piece::Nodes(stream) => match &*operators.stream(*stream).expr {
+            Expr::Path(path) => match path.steps.last() {
+                Some(Step::Axis { axis, test, .. }) => match axis {
+                    Axis::Child | Axis::Descendant => true,
+                    Axis::SelfAxis | Axis::Parent | Axis::DescendantOrSelf | Axis::Attribute => {
+                        *axis != Axis::Attribute && matches!(test, NodeTest::Text | NodeTest::Name(_))
+                    }
+                    _ => false,
+                },
+                _ => false,
+            },
+            _ => false,
+        },
+        Piece::Loop(own) => is_plain(&own.body, operators),
+        Piece::Residue(_) => false,
+    }
+}
+
+/// What was written of a template.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Written {
+    /// Whether anything was.
+    pub(super) any: bool,
+    /// Whether it came from a piece that selects from the document.
+    pub(super) selected: bool,
+}
+
+impl Written {
+    fn add(&mut self, other: Written) {
+        self.any |= other.any;
+        self.selected |= other.selected;
+    }
+}
+
+impl<'a> Execution<'a> {
+    /// Writes a plain template.
+    pub(super) fn write_plain(&mut self, piece: &'a Piece, out: &mut Serializer<'a>) -> Outcome<Written> {
+        let mut written = Written::default();
+        match piece {
+            Piece::Element(element) => {
+                self.open_plain(element, out)?;
+                for part in &element.content {
+                    match part {
+                        ContentPart::Text(text) => out.text(text),
+                        ContentPart::Piece(piece) => written.add(self.write_plain(piece, out)?),
+                    }
+                }
+                out.end();
+                written.any = true;
+            }
+            Piece::Sequence(pieces) => {
+                for piece in pieces {
+                    written.add(self.write_plain(piece, out)?);
+                }
+            }
+            Piece::Nodes(stream) => {
+                let nodes = self.current(*stream)?;
+                self.evaluator.charge(2 * nodes.len() as u64)?;
+                written.any = !nodes.is_empty();
+                written.selected = written.any;
+                for at in nodes {
+                    self.copy(self.node_at(at), out);
+                }
+            }
+            Piece::Loop(own) => {
+                let depth = self.chain.len();
+                for binding in self.selected(own)? {
+                    self.enter(own.stream, binding, depth);
+                    self.evaluator.charge(1)?;
+                    written.any |= self.write_plain(&own.body, out)?.any;
+                }
+                self.leave(depth);
+                written.selected = written.any;
+            }
+            Piece::Residue(_) => {}
+        }
+        Ok(written)
+    }
+
+    fn open_plain(&mut self, element: &'a ElementPiece, out: &mut Serializer<'a>) -> Outcome<()> {
+        self.evaluator.charge(4)?;
+        let name = &element.name.0;
+        let declared = element.namespaces.iter().map(|(prefix, uri)| (&**prefix, &**uri));
+        out.start_with(&name.prefix, &name.local, &name.uri, declared);
+        for (name, parts) in &element.attributes {
+            let (prefix, local, uri) = (&*name.0.prefix, &*name.0.local, &*name.0.uri);
+            match &parts[..] {
+                [] => out.attribute(prefix, local, uri, ""),
+                [TextPart::Text(text)] => out.attribute(prefix, local, uri, text),
+                parts => {
+                    let text = self.attribute_text(parts)?;
+                    out.attribute(prefix, local, uri, &text);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies a node; one whose text does not depend on where it stands is written once per document.
+    fn copy(&mut self, node: NodeId, out: &mut Serializer<'a>) {
+        let document = self.document;
+        let entry = document.node(node);
+        if entry.kind != NodeKind::Element || !document.is_without_namespaces(node) || out.has_declarations() {
+            out.copy(document, node);
+            return;
+        }
+        let (stamp, start, end) = self.worker.copies[node as usize];
+        if stamp == self.worker.document {
+            out.raw(&self.worker.copied[start as usize..end as usize]);
+            return;
+        }
+        let mut alone = Serializer::default();
+        alone.copy(document, node);
+        let text = alone.into_text();
+        out.raw(&text);
+        let start = self.worker.copied.len();
+        if let Ok(end) = u32::try_from(start + text.len()) {
+            self.worker.copied.push_str(&text);
+            self.worker.copies[node as usize] = (self.worker.document, start as u32, end);
+        }
+    }
+}
