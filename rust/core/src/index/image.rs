@@ -11,7 +11,7 @@ use std::path::Path;
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
 const MAGIC: [u8; 8] = *b"SDXINDEX";
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 const HEADER_BYTES: usize = 8 + 4 + 4 + 8 + 16;
 
 macro_rules! sections {
@@ -79,7 +79,7 @@ sections! {
     Runs,
     /// What guards runs: first postings, and where further ones are.
     Guards,
-    /// Further guards and anchors of runs, behind the number of each (u32).
+    /// Further guards, anchors and joins of runs, behind the numbers of them (u32).
     Anchors,
     /// Ranges: trie node, operator, entries.
     Ranges,

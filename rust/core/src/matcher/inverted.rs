@@ -5,12 +5,13 @@
 
 use super::bits::BitSet;
 use super::columns::{FlatPlan, FlatView, Scratch};
+use super::places::{Joiner, Operands};
 use super::postings::{Walker, resolve};
 use super::results::Matches;
 use super::verify::Verifier;
 use crate::document::Document;
 use crate::index::{Segment, Signature, Snapshot, View};
-use crate::predicates::{NO_GUARD, NO_LIST, NO_POSTING, Patterns, Posting, PredicateIndex, Run};
+use crate::predicates::{Guard, GuardList, NO_GUARD, NO_POSTING, Patterns, Posting, PredicateIndex, Run};
 use crate::xpath::ast::ConstantRef;
 use crate::xpath::evaluate::EvaluateError;
 use crate::xpath::symbols::DocumentSymbols;
@@ -54,6 +55,7 @@ struct Part {
     patterns: Arc<OnceLock<Patterns>>,
     walker: Walker,
     symbols: DocumentSymbols,
+    joiner: Joiner,
     rows_seen: BitSet,
     flat_plans: HashMap<u32, Option<Arc<FlatPlan>>, FixedState>,
     rows: RowCounts,
@@ -77,9 +79,9 @@ pub struct InvertedStatistics {
 pub struct RowCounts {
     /// Rows that the shared structures led to.
     pub candidates: u64,
-    /// Rows that a guard spared from being looked at; they are no candidates.
+    /// Rows that a guard or a join spared from being looked at; they are no candidates.
     pub guarded: u64,
-    /// Candidates decided by their access predicate, or by it and its guards.
+    /// Candidates decided by their access predicate, or by it, its guards and their joins.
     pub decided: u64,
     /// Rows judged by columns.
     pub columnar: u64,
@@ -138,6 +140,7 @@ impl Inverted {
                     patterns: shared.patterns.clone(),
                     walker: Walker::new(self.settings.path_cache_bytes),
                     symbols: DocumentSymbols::default(),
+                    joiner: Joiner::default(),
                     rows_seen: BitSet::default(),
                     flat_plans: HashMap::default(),
                     rows: RowCounts::default(),
@@ -167,7 +170,7 @@ impl Inverted {
         for part in pool.values().flat_map(|shared| &shared.idle) {
             let (states, bytes, clears) = part.walker.statistics();
             total.path_states += states;
-            total.cache_bytes += bytes + part.rows_seen.memory_bytes();
+            total.cache_bytes += bytes + part.rows_seen.memory_bytes() + part.joiner.memory_bytes();
             total.path_cache_clears += clears;
             total.rows += part.rows;
         }
@@ -186,6 +189,7 @@ impl Inverted {
         for (number, (part, (_, own))) in snapshot.segments.iter().zip(&mut worker.parts).enumerate() {
             let segment = &*part.segment;
             resolve(segment, document, &mut own.symbols);
+            own.joiner.clear();
             own.walker.walk(segment, &own.patterns, document, &own.symbols);
             let mut judge = Judge {
                 view: segment.view(),
@@ -193,6 +197,7 @@ impl Inverted {
                 walker: &own.walker,
                 document,
                 symbols: &own.symbols,
+                joiner: &mut own.joiner,
                 rows_seen: &mut own.rows_seen,
                 flat_plans: &mut own.flat_plans,
                 flat_views: HashMap::default(),
@@ -224,19 +229,21 @@ impl Inverted {
         resolve(segment, document, &mut symbols);
         walker.walk(segment, &OnceLock::new(), document, &symbols);
         candidates(segment, &walker)
-            .any(|run| run.rows().contains(&row) && Passage::of(run, &segment.predicates(), &walker) != Passage::Closed)
+            .filter(|(_, run)| run.rows().contains(&row))
+            .any(|(_, run)| !matches!(Passage::of(run, &segment.predicates(), &walker), Passage::Closed))
     }
 }
 
-/// All runs that a document leads to.
-fn candidates<'a>(segment: &'a Segment, walker: &'a Walker) -> impl Iterator<Item = &'a Run> {
+/// All runs that a document leads to, with the posting that does so, or [`NO_POSTING`].
+fn candidates<'a>(segment: &'a Segment, walker: &'a Walker) -> impl Iterator<Item = (Posting, &'a Run)> {
     let predicates = segment.predicates();
-    let hit = walker.hits.iter().flat_map(move |posting| predicates.runs(*posting));
+    let hit = walker.hits.iter().flat_map(move |posting| predicates.runs(*posting).iter().map(|run| (*posting, run)));
     let in_range = walker.ranges.iter().flat_map(move |(list, value)| {
         let list = &predicates.ranges[*list as usize];
         predicates.satisfied(list, *value)
     });
-    predicates.always_runs.iter().chain(hit).chain(in_range)
+    let without_posting = |run| (NO_POSTING, run);
+    predicates.always_runs.iter().map(without_posting).chain(hit).chain(in_range.map(without_posting))
 }
 
 /// Adds satisfied subscriptions, to those before if they are neighbours.
@@ -248,19 +255,21 @@ fn satisfy(satisfied: &mut Vec<Range<u32>>, subscriptions: Range<u32>) {
 }
 
 /// What the guards of a run say.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Passage {
+#[derive(Clone, Copy)]
+enum Passage<'a> {
     /// No row can be satisfied.
     Closed,
     /// Rows may be satisfied.
     Open,
+    /// Rows may be satisfied, and joins decide which.
+    Joined(&'a Guard, GuardList<'a>),
     /// All rows are satisfied.
     Decided,
 }
 
-impl Passage {
+impl<'a> Passage<'a> {
     #[inline]
-    fn of(run: &Run, predicates: &PredicateIndex<'_>, walker: &Walker) -> Passage {
+    fn of(run: &Run, predicates: &PredicateIndex<'a>, walker: &Walker) -> Passage<'a> {
         let hit = |posting: &Posting| *posting == NO_POSTING || walker.hit.contains(*posting);
         let open = if run.is_decided() { Passage::Decided } else { Passage::Open };
         if run.guard == NO_GUARD {
@@ -270,12 +279,14 @@ impl Passage {
         if !guard.first.iter().all(hit) {
             return Passage::Closed;
         }
-        let (guards, anchors) = if guard.list == NO_LIST { (&[][..], &[][..]) } else { predicates.list(guard.list) };
-        if !guards.iter().all(hit) {
+        let list = predicates.list(guard.list);
+        if !list.guards.iter().all(hit) {
             return Passage::Closed;
         }
-        let unique = run.is_conjunctive() && !anchors.iter().any(|anchor| walker.repeated.contains(*anchor));
-        if unique { Passage::Decided } else { open }
+        if run.is_conjunctive() && !list.anchors.iter().any(|anchor| walker.repeated.contains(*anchor)) {
+            return Passage::Decided;
+        }
+        if list.joins.is_empty() { open } else { Passage::Joined(guard, list) }
     }
 }
 
@@ -287,6 +298,7 @@ struct Judge<'a> {
     walker: &'a Walker,
     document: &'a Document,
     symbols: &'a DocumentSymbols,
+    joiner: &'a mut Joiner,
     rows_seen: &'a mut BitSet,
     flat_plans: &'a mut HashMap<u32, Option<Arc<FlatPlan>>, FixedState>,
     flat_views: HashMap<u32, FlatView, FixedState>,
@@ -303,9 +315,9 @@ struct Judge<'a> {
 }
 
 impl<'a> Judge<'a> {
-    fn run_all<'r>(&mut self, candidates: impl Iterator<Item = &'r Run>) {
+    fn run_all<'r>(&mut self, candidates: impl Iterator<Item = (Posting, &'r Run)>) {
         self.rows_seen.reserve(self.view.row_count() as usize);
-        for run in candidates {
+        for (access, run) in candidates {
             if run.is_settled() {
                 // Mere existence: of these there are many, and nothing has to be asked.
                 self.rows.candidates += run.rows().len() as u64;
@@ -313,8 +325,16 @@ impl<'a> Judge<'a> {
                 satisfy(&mut self.satisfied, self.view.subscriptions_of_rows(run.rows()));
                 continue;
             }
-            let passage = Passage::of(run, &self.predicates, self.walker);
-            if passage == Passage::Closed {
+            let mut passage = Passage::of(run, &self.predicates, self.walker);
+            if let Passage::Joined(guard, list) = passage {
+                let operands = Operands { access, guard, list };
+                passage = match self.joiner.decide(self.document, &self.walker.places, &operands) {
+                    Some(true) => Passage::Decided,
+                    Some(false) => Passage::Closed,
+                    None => Passage::Open,
+                };
+            }
+            if matches!(passage, Passage::Closed) {
                 self.rows.guarded += run.rows().len() as u64;
                 continue;
             }
@@ -333,9 +353,9 @@ impl<'a> Judge<'a> {
         self.rows_seen.clear();
     }
 
-    fn judge(&mut self, run: &Run, passage: Passage, rows: Range<u32>) {
+    fn judge(&mut self, run: &Run, passage: Passage<'_>, rows: Range<u32>) {
         self.rows.candidates += rows.len() as u64;
-        if passage == Passage::Decided {
+        if matches!(passage, Passage::Decided) {
             self.rows.decided += rows.len() as u64;
             satisfy(&mut self.satisfied, self.view.subscriptions_of_rows(rows));
         } else if rows.len() < MIN_COLUMNAR_ROWS || !self.refine(run, rows.clone()) {

@@ -9,6 +9,7 @@ mod columns;
 mod inverted;
 mod lists;
 pub mod naive;
+mod places;
 mod postings;
 mod results;
 mod verify;
