@@ -11,7 +11,7 @@ use super::results::Matches;
 use super::verify::Verifier;
 use crate::document::Document;
 use crate::index::{Segment, Signature, Snapshot, View};
-use crate::predicates::{Guard, GuardList, NO_GUARD, NO_POSTING, Patterns, Posting, PredicateIndex, Run};
+use crate::predicates::{Guard, GuardList, NO_LIST, NO_POSTING, Patterns, Posting, PredicateIndex, Run};
 use crate::xpath::ast::ConstantRef;
 use crate::xpath::evaluate::EvaluateError;
 use crate::xpath::symbols::DocumentSymbols;
@@ -37,6 +37,9 @@ impl Default for Settings {
 
 /// Runs shorter than this are verified row by row: looking up values for columns would cost more.
 const MIN_COLUMNAR_ROWS: usize = 4;
+
+/// Runs that are judged together; fewer than 256.
+const JUDGE_BATCH: usize = 64;
 
 /// Rows that are verified together.
 const VERIFY_BATCH: usize = 64;
@@ -211,7 +214,7 @@ impl Inverted {
                 failed: Vec::new(),
                 rows: RowCounts::default(),
             };
-            judge.run_all(candidates(segment, &own.walker));
+            judge.run_all();
             let Judge { satisfied, failed, rows, .. } = judge;
             own.rows += rows;
             matches.add(snapshot, number, stream, satisfied);
@@ -228,22 +231,25 @@ impl Inverted {
         let mut symbols = DocumentSymbols::default();
         resolve(segment, document, &mut symbols);
         walker.walk(segment, &OnceLock::new(), document, &symbols);
-        candidates(segment, &walker)
-            .filter(|(_, run)| run.rows().contains(&row))
-            .any(|(_, run)| !matches!(Passage::of(run, &segment.predicates(), &walker), Passage::Closed))
+        let predicates = segment.predicates();
+        let hit = walker.hits.iter().flat_map(|posting| predicates.runs(*posting));
+        without_posting(&predicates, &walker)
+            .chain(hit)
+            .filter(|run| run.rows().contains(&row))
+            .map(|run| Candidate::new(NO_POSTING, run, &predicates))
+            .filter(|candidate| candidate.passes_first(&walker))
+            .any(|candidate| !matches!(Passage::behind(&candidate, &predicates, &walker), Passage::Closed))
     }
 }
 
-/// All runs that a document leads to, with the posting that does so, or [`NO_POSTING`].
-fn candidates<'a>(segment: &'a Segment, walker: &'a Walker) -> impl Iterator<Item = (Posting, &'a Run)> {
-    let predicates = segment.predicates();
-    let hit = walker.hits.iter().flat_map(move |posting| predicates.runs(*posting).iter().map(|run| (*posting, run)));
+/// The runs that a document leads to without a posting that would say where.
+fn without_posting<'a>(predicates: &PredicateIndex<'a>, walker: &'a Walker) -> impl Iterator<Item = &'a Run> {
+    let predicates = *predicates;
     let in_range = walker.ranges.iter().flat_map(move |(list, value)| {
         let list = &predicates.ranges[*list as usize];
         predicates.satisfied(list, *value)
     });
-    let without_posting = |run| (NO_POSTING, run);
-    predicates.always_runs.iter().map(without_posting).chain(hit).chain(in_range.map(without_posting))
+    predicates.always_runs.iter().chain(in_range)
 }
 
 /// Adds satisfied subscriptions, to those before if they are neighbours.
@@ -262,31 +268,50 @@ enum Passage<'a> {
     /// Rows may be satisfied.
     Open,
     /// Rows may be satisfied, and joins decide which.
-    Joined(&'a Guard, GuardList<'a>),
+    Joined(GuardList<'a>),
     /// All rows are satisfied.
     Decided,
 }
 
 impl<'a> Passage<'a> {
+    /// Where the first guards have said nothing against it.
     #[inline]
-    fn of(run: &Run, predicates: &PredicateIndex<'a>, walker: &Walker) -> Passage<'a> {
-        let hit = |posting: &Posting| *posting == NO_POSTING || walker.hit.contains(*posting);
+    fn behind(candidate: &Candidate<'a>, predicates: &PredicateIndex<'a>, walker: &Walker) -> Passage<'a> {
+        let Candidate { run, guard, .. } = *candidate;
         let open = if run.is_decided() { Passage::Decided } else { Passage::Open };
-        if run.guard == NO_GUARD {
+        if guard.list == NO_LIST && !run.is_conjunctive() {
             return open;
         }
-        let guard = &predicates.guards[run.guard as usize];
-        if !guard.first.iter().all(hit) {
-            return Passage::Closed;
-        }
         let list = predicates.list(guard.list);
-        if !list.guards.iter().all(hit) {
+        if !list.guards.iter().all(|posting| walker.hit.contains(*posting)) {
             return Passage::Closed;
         }
         if run.is_conjunctive() && !list.anchors.iter().any(|anchor| walker.repeated.contains(*anchor)) {
             return Passage::Decided;
         }
-        if list.joins.is_empty() { open } else { Passage::Joined(guard, list) }
+        if list.joins.is_empty() { open } else { Passage::Joined(list) }
+    }
+}
+
+/// A run that a document leads to, and what guards it.
+#[derive(Clone, Copy)]
+struct Candidate<'a> {
+    access: Posting,
+    run: &'a Run,
+    guard: &'a Guard,
+}
+
+impl<'a> Candidate<'a> {
+    #[inline]
+    fn new(access: Posting, run: &'a Run, predicates: &PredicateIndex<'a>) -> Candidate<'a> {
+        Candidate { access, run, guard: predicates.guards.get(run.guard as usize).unwrap_or(&Guard::NONE) }
+    }
+
+    /// Whether the document hits what the first guards ask for.
+    #[inline]
+    fn passes_first(&self, walker: &Walker) -> bool {
+        // No branches: which way they go can not be predicted, and what comes next need not wait for it.
+        self.guard.first.iter().fold(true, |all, posting| all & walker.hit.contains_if_within(*posting))
     }
 }
 
@@ -315,42 +340,86 @@ struct Judge<'a> {
 }
 
 impl<'a> Judge<'a> {
-    fn run_all<'r>(&mut self, candidates: impl Iterator<Item = (Posting, &'r Run)>) {
+    /// Judges all runs that the document leads to. What is read of the index is scattered over memory, and each part
+    /// says where the next one is; so one part of many runs is read before the next part of any: the processor then
+    /// waits for many lines at a time, not for one.
+    fn run_all(&mut self) {
+        let (walker, predicates) = (self.walker, self.predicates);
         self.rows_seen.reserve(self.view.row_count() as usize);
-        for (access, run) in candidates {
-            if run.is_settled() {
-                // Mere existence: of these there are many, and nothing has to be asked.
-                self.rows.candidates += run.rows().len() as u64;
-                self.rows.decided += run.rows().len() as u64;
-                satisfy(&mut self.satisfied, self.view.subscriptions_of_rows(run.rows()));
-                continue;
+        let mut block = Vec::with_capacity(JUDGE_BATCH);
+        for run in without_posting(&predicates, walker) {
+            self.look(NO_POSTING, run, &mut block);
+        }
+        let mut found: [(Posting, Range<u32>); JUDGE_BATCH] = std::array::from_fn(|_| (NO_POSTING, 0..0));
+        for hits in walker.hits.chunks(JUDGE_BATCH) {
+            for (posting, into) in hits.iter().zip(&mut found) {
+                *into = (*posting, predicates.run_numbers(*posting));
             }
-            let mut passage = Passage::of(run, &self.predicates, self.walker);
-            if let Passage::Joined(guard, list) = passage {
-                let operands = Operands { access, guard, list };
-                passage = match self.joiner.decide(self.document, &self.walker.places, &operands) {
-                    Some(true) => Passage::Decided,
-                    Some(false) => Passage::Closed,
-                    None => Passage::Open,
-                };
-            }
-            if matches!(passage, Passage::Closed) {
-                self.rows.guarded += run.rows().len() as u64;
-                continue;
-            }
-            if run.is_shared() {
-                // Rows in several postings are judged once each.
-                for row in run.rows() {
-                    if self.rows_seen.insert(row) {
-                        self.judge(run, passage, row..row + 1);
-                    }
+            for (posting, numbers) in &found[..hits.len()] {
+                for run in &predicates.runs[numbers.start as usize..numbers.end as usize] {
+                    self.look(*posting, run, &mut block);
                 }
-            } else {
-                self.judge(run, passage, run.rows());
             }
         }
+        self.judge_block(&block);
         self.verify_pending();
         self.rows_seen.clear();
+    }
+
+    #[inline]
+    fn look(&mut self, access: Posting, run: &'a Run, block: &mut Vec<Candidate<'a>>) {
+        if run.is_settled() {
+            // Mere existence: of these there are many, and nothing has to be asked.
+            self.rows.candidates += run.rows().len() as u64;
+            self.rows.decided += run.rows().len() as u64;
+            satisfy(&mut self.satisfied, self.view.subscriptions_of_rows(run.rows()));
+            return;
+        }
+        block.push(Candidate::new(access, run, &self.predicates));
+        if block.len() == JUDGE_BATCH {
+            self.judge_block(block);
+            block.clear();
+        }
+    }
+
+    /// Judges some runs.
+    fn judge_block(&mut self, block: &[Candidate<'a>]) {
+        let mut passing = [0u8; JUDGE_BATCH];
+        let mut count = 0;
+        for (at, candidate) in block.iter().enumerate() {
+            let passes = candidate.passes_first(self.walker);
+            passing[count] = at as u8;
+            count += usize::from(passes);
+            self.rows.guarded += u64::from(!passes) * candidate.run.rows().len() as u64;
+        }
+        for at in &passing[..count] {
+            self.judge_run(&block[*at as usize]);
+        }
+    }
+
+    fn judge_run(&mut self, candidate: &Candidate<'a>) {
+        let Candidate { access, run, guard } = *candidate;
+        let mut passage = Passage::behind(candidate, &self.predicates, self.walker);
+        if let Passage::Joined(list) = passage {
+            let operands = Operands { access, guard, list };
+            passage = match self.joiner.decide(self.document, &self.walker.places, &operands) {
+                Some(true) => Passage::Decided,
+                Some(false) => Passage::Closed,
+                None => Passage::Open,
+            };
+        }
+        if matches!(passage, Passage::Closed) {
+            self.rows.guarded += run.rows().len() as u64;
+        } else if run.is_shared() {
+            // Rows in several postings are judged once each.
+            for row in run.rows() {
+                if self.rows_seen.insert(row) {
+                    self.judge(run, passage, row..row + 1);
+                }
+            }
+        } else {
+            self.judge(run, passage, run.rows());
+        }
     }
 
     fn judge(&mut self, run: &Run, passage: Passage<'_>, rows: Range<u32>) {

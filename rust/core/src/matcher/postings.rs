@@ -91,7 +91,11 @@ impl Walker {
 
     /// States, bytes and clearings of the path cache.
     pub(super) fn statistics(&self) -> (usize, usize, u64) {
-        (self.paths.state_count(), self.paths.memory_bytes() + self.hit.memory_bytes() + self.places.memory_bytes(), self.paths.clear_count())
+        (
+            self.paths.state_count(),
+            self.paths.memory_bytes() + self.hit.memory_bytes() + self.places.memory_bytes(),
+            self.paths.clear_count(),
+        )
     }
 
     /// Walks a document; the postings are in [`Self::hits`], the values for order comparisons in [`Self::ranges`].
@@ -172,9 +176,14 @@ impl Walker {
                     }
                 }
                 if accepts.flags & flags::PROBES != 0 {
-                    self.probe(&predicates, state, at as u32, document.string_value(at as u32), &|value| view.find_string(value), || {
-                        (patterns.get_or_init(|| Patterns::new(&predicates, strings)), strings)
-                    });
+                    self.probe(
+                        &predicates,
+                        state,
+                        at as u32,
+                        document.string_value(at as u32),
+                        &|value| view.find_string(value),
+                        || (patterns.get_or_init(|| Patterns::new(&predicates, strings)), strings),
+                    );
                 }
             }
             if self.paths.is_full() {
@@ -251,14 +260,7 @@ impl Walker {
     }
 
     /// The postings that a known constant hits in a state, found once and remembered.
-    fn value(
-        &mut self,
-        predicates: &PredicateIndex<'_>,
-        state: StateId,
-        node: NodeId,
-        kind: ProbeKind,
-        constant: u32,
-    ) {
+    fn value(&mut self, predicates: &PredicateIndex<'_>, state: StateId, node: NodeId, kind: ProbeKind, constant: u32) {
         let accepts = self.paths.attached(state);
         let located = accepts.flags & flags::VALUE_PLACES != 0;
         let hit = match self.value_hits.entry((state, (kind as u64) << 32 | u64::from(constant))) {
@@ -298,17 +300,17 @@ impl Accepts {
             let nodes = nodes.iter().filter(move |node| of(node) & flag != 0);
             nodes.map(|node| predicates.node_postings[*node as usize]).collect()
         };
+        let postings = nodes.iter().map(|node| predicates.node_postings[*node as usize]);
+        let mut exists: Box<[Posting]> = postings.filter(|posting| *posting != NO_POSTING).collect();
+        // Runs and rows are in the order of postings: memory is read forwards.
+        exists.sort_unstable();
         Accepts {
             stamp: 0,
             again: 0,
             anchors: with(flags::ANCHOR),
             located: with(flags::PLACES),
             places: 0,
-            exists: nodes
-                .iter()
-                .map(|node| predicates.node_postings[*node as usize])
-                .filter(|posting| *posting != NO_POSTING)
-                .collect(),
+            exists,
             probed: nodes.iter().copied().filter(|node| of(node) & probed != 0).collect(),
             ranges: nodes
                 .iter()

@@ -78,6 +78,11 @@ pub struct Guard {
     pub list: u32,
 }
 
+impl Guard {
+    /// The guard that asks nothing.
+    pub const NONE: Guard = Guard { first: [NO_POSTING; FIRST_GUARDS], list: NO_LIST };
+}
+
 /// What does not fit in a [`Guard`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct GuardList<'a> {
@@ -95,6 +100,7 @@ impl<'a> GuardList<'a> {
     /// Numbers in front of a list: how many there are of the first three, and how many words of joins.
     pub const HEAD: usize = 4;
 
+    #[inline]
     fn read(words: &'a [u32]) -> Option<GuardList<'a>> {
         let (head, rest) = words.split_first_chunk::<{ GuardList::HEAD }>()?;
         let (guards, rest) = rest.split_at_checked(head[0] as usize)?;
@@ -271,11 +277,17 @@ impl<'a> PredicateIndex<'a> {
         self.numbers.binary_search_by(|known| known.total_cmp(&value)).ok().map(|at| at as u32)
     }
 
+    /// The numbers of the runs of a posting.
+    #[inline]
+    pub fn run_numbers(&self, posting: Posting) -> Range<u32> {
+        self.posting_runs[posting as usize]..self.posting_runs[posting as usize + 1]
+    }
+
     /// The runs of a posting.
     #[inline]
     pub fn runs(&self, posting: Posting) -> &'a [Run] {
-        let (start, end) = (self.posting_runs[posting as usize], self.posting_runs[posting as usize + 1]);
-        &self.runs[start as usize..end as usize]
+        let numbers = self.run_numbers(posting);
+        &self.runs[numbers.start as usize..numbers.end as usize]
     }
 
     /// A list of further guards, anchors and joins; empty for [`NO_LIST`].
