@@ -11,7 +11,7 @@ use super::results::Matches;
 use super::verify::Verifier;
 use crate::document::Document;
 use crate::index::{Segment, Signature, Snapshot, View};
-use crate::predicates::{Guard, GuardList, NO_LIST, NO_POSTING, Patterns, Posting, PredicateIndex, Run};
+use crate::predicates::{Guard, GuardList, NO_POSTING, Patterns, Posting, PredicateIndex, Run};
 use crate::xpath::ast::ConstantRef;
 use crate::xpath::evaluate::EvaluateError;
 use crate::xpath::symbols::DocumentSymbols;
@@ -217,9 +217,11 @@ impl Inverted {
             judge.run_all();
             let Judge { satisfied, failed, rows, .. } = judge;
             own.rows += rows;
+            let view = segment.view();
+            let satisfied = satisfied.into_iter().map(|rows| view.subscriptions_of_rows(rows));
             matches.add(snapshot, number, stream, satisfied);
             for (row, error) in failed {
-                matches.fail(snapshot, number, stream, segment.view().subscriptions_of(row), &error);
+                matches.fail(snapshot, number, stream, view.subscriptions_of(row), &error);
             }
         }
         matches
@@ -238,7 +240,8 @@ impl Inverted {
             .filter(|run| run.rows().contains(&row))
             .map(|run| Candidate::new(NO_POSTING, run, &predicates))
             .filter(|candidate| candidate.passes_first(&walker))
-            .any(|candidate| !matches!(Passage::behind(&candidate, &predicates, &walker), Passage::Closed))
+            .map(|candidate| Passage::behind(candidate.run, predicates.list(candidate.guard.list), &walker))
+            .any(|passage| !matches!(passage, Passage::Closed))
     }
 }
 
@@ -252,11 +255,11 @@ fn without_posting<'a>(predicates: &PredicateIndex<'a>, walker: &'a Walker) -> i
     predicates.always_runs.iter().chain(in_range)
 }
 
-/// Adds satisfied subscriptions, to those before if they are neighbours.
-fn satisfy(satisfied: &mut Vec<Range<u32>>, subscriptions: Range<u32>) {
+/// Adds satisfied rows, to those before if they are neighbours. Their subscriptions are looked up later, all at once.
+fn satisfy(satisfied: &mut Vec<Range<u32>>, rows: Range<u32>) {
     match satisfied.last_mut() {
-        Some(last) if last.end == subscriptions.start => last.end = subscriptions.end,
-        _ => satisfied.push(subscriptions),
+        Some(last) if last.end == rows.start => last.end = rows.end,
+        _ => satisfied.push(rows),
     }
 }
 
@@ -276,13 +279,8 @@ enum Passage<'a> {
 impl<'a> Passage<'a> {
     /// Where the first guards have said nothing against it.
     #[inline]
-    fn behind(candidate: &Candidate<'a>, predicates: &PredicateIndex<'a>, walker: &Walker) -> Passage<'a> {
-        let Candidate { run, guard, .. } = *candidate;
+    fn behind(run: &Run, list: GuardList<'a>, walker: &Walker) -> Passage<'a> {
         let open = if run.is_decided() { Passage::Decided } else { Passage::Open };
-        if guard.list == NO_LIST && !run.is_conjunctive() {
-            return open;
-        }
-        let list = predicates.list(guard.list);
         if !list.guards.iter().all(|posting| walker.hit.contains(*posting)) {
             return Passage::Closed;
         }
@@ -334,6 +332,7 @@ struct Judge<'a> {
     constants: Vec<ConstantRef<'a>>,
     scratch: Scratch,
     held: Vec<u32>,
+    /// Rows.
     satisfied: Vec<Range<u32>>,
     failed: Vec<(u32, EvaluateError)>,
     rows: RowCounts,
@@ -372,7 +371,7 @@ impl<'a> Judge<'a> {
             // Mere existence: of these there are many, and nothing has to be asked.
             self.rows.candidates += run.rows().len() as u64;
             self.rows.decided += run.rows().len() as u64;
-            satisfy(&mut self.satisfied, self.view.subscriptions_of_rows(run.rows()));
+            satisfy(&mut self.satisfied, run.rows());
             return;
         }
         block.push(Candidate::new(access, run, &self.predicates));
@@ -392,14 +391,18 @@ impl<'a> Judge<'a> {
             count += usize::from(passes);
             self.rows.guarded += u64::from(!passes) * candidate.run.rows().len() as u64;
         }
-        for at in &passing[..count] {
-            self.judge_run(&block[*at as usize]);
+        let mut lists = [GuardList::default(); JUDGE_BATCH];
+        for (at, list) in passing[..count].iter().zip(&mut lists) {
+            *list = self.predicates.list(block[*at as usize].guard.list);
+        }
+        for (at, list) in passing[..count].iter().zip(lists) {
+            self.judge_run(&block[*at as usize], list);
         }
     }
 
-    fn judge_run(&mut self, candidate: &Candidate<'a>) {
+    fn judge_run(&mut self, candidate: &Candidate<'a>, list: GuardList<'a>) {
         let Candidate { access, run, guard } = *candidate;
-        let mut passage = Passage::behind(candidate, &self.predicates, self.walker);
+        let mut passage = Passage::behind(run, list, self.walker);
         if let Passage::Joined(list) = passage {
             let operands = Operands { access, guard, list };
             passage = match self.joiner.decide(self.document, &self.walker.places, &operands) {
@@ -426,7 +429,7 @@ impl<'a> Judge<'a> {
         self.rows.candidates += rows.len() as u64;
         if matches!(passage, Passage::Decided) {
             self.rows.decided += rows.len() as u64;
-            satisfy(&mut self.satisfied, self.view.subscriptions_of_rows(rows));
+            satisfy(&mut self.satisfied, rows);
         } else if rows.len() < MIN_COLUMNAR_ROWS || !self.refine(run, rows.clone()) {
             self.verify(run.signature, rows);
         }
@@ -456,7 +459,7 @@ impl<'a> Judge<'a> {
                 let (own, others) = constants.split_at(signature.slots as usize);
                 constants = others;
                 match self.verifier.verify(view.query(signature), signature.plain, own) {
-                    Ok(true) => satisfy(&mut self.satisfied, view.subscriptions_of(*row)),
+                    Ok(true) => satisfy(&mut self.satisfied, *row..row + 1),
                     Ok(false) => {}
                     Err(error) => self.failed.push((*row, error)),
                 }
@@ -487,7 +490,7 @@ impl<'a> Judge<'a> {
             if plan.residual {
                 self.verify(run.signature, *row..row + 1);
             } else {
-                satisfy(&mut self.satisfied, view.subscriptions_of(*row));
+                satisfy(&mut self.satisfied, *row..row + 1);
             }
         }
         self.held = held;
