@@ -7,6 +7,7 @@ mod batch;
 mod bits;
 mod columns;
 mod inverted;
+mod judge;
 mod lists;
 pub mod naive;
 mod places;
