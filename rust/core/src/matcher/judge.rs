@@ -233,18 +233,14 @@ impl<'a> Judge<'a> {
             count += usize::from(passes);
             self.out.rows.guarded += u64::from(!passes) * candidate.run.rows().len() as u64;
         }
-        let mut lists = [GuardList::default(); JUDGE_BATCH];
-        for (at, list) in passing[..count].iter().zip(&mut lists) {
-            *list = self.predicates.list(block[*at as usize].guard.list);
-        }
-        for (at, list) in passing[..count].iter().zip(lists) {
-            self.judge_run(&block[*at as usize], list);
+        for at in &passing[..count] {
+            self.judge_run(&block[*at as usize]);
         }
     }
 
-    fn judge_run(&mut self, candidate: &Candidate<'a>, list: GuardList<'a>) {
+    fn judge_run(&mut self, candidate: &Candidate<'a>) {
         let Candidate { access, run, guard } = *candidate;
-        let mut passage = Passage::behind(run, list, self.walker);
+        let mut passage = Passage::behind(run, self.predicates.list(guard.list), self.walker);
         if let Passage::Joined(list) = passage {
             let operands = Operands { access, guard, list };
             passage = match self.kept.joiner.decide(self.document, &self.walker.places, &operands) {
