@@ -5,7 +5,7 @@
 use sardonyx_core::document::{Limits, parse};
 use sardonyx_core::index::bulk::{Registration, build};
 use sardonyx_core::index::{Population, SegmentBuilder, Snapshot};
-use sardonyx_core::matcher::{Inverted, Matches, naive};
+use sardonyx_core::matcher::{Inverted, Matches, Settings, naive};
 use sardonyx_core::xpath::parser::{Parser, StaticContext};
 use std::path::PathBuf;
 
@@ -140,4 +140,117 @@ fn bulk_registration_keeps_order_and_names_what_it_refused() {
         .collect();
     wanted.sort_unstable();
     assert_eq!(found, wanted);
+}
+
+/// Draws small numbers.
+struct Draw(u64);
+
+impl Draw {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % end
+    }
+
+    fn one<'a>(&mut self, of: &[&'a str]) -> &'a str {
+        of[self.below(of.len() as u64) as usize]
+    }
+
+    /// An element that may hold itself, several times over, with attributes and text.
+    fn element(&mut self, depth: u32) -> String {
+        let name = self.one(&["a", "b", "c"]);
+        let mut text = format!("<{name}");
+        for attribute in ["k", "l"] {
+            if self.below(3) == 0 {
+                text += &format!(" {attribute}='{}'", self.below(3));
+            }
+        }
+        text += ">";
+        for _ in 0..self.below(if depth < 5 { 5 } else { 1 }) {
+            text += &if self.below(4) == 0 { self.below(3).to_string() } else { self.element(depth + 1) };
+        }
+        text + &format!("</{name}>")
+    }
+
+    fn steps(&mut self, count: u64, predicates: u32) -> String {
+        let mut text = String::new();
+        for number in 0..count {
+            if number > 0 {
+                text += self.one(&["/", "/", "/", "//"]);
+            }
+            text += self.one(&["a", "b", "c", "*", "a", "b"]);
+            for _ in 0..self.below(2) {
+                if predicates > 0 {
+                    text += &format!("[{}]", self.condition(predicates - 1));
+                }
+            }
+        }
+        text
+    }
+
+    fn condition(&mut self, predicates: u32) -> String {
+        let start = self.one(&["", "", "", ".//", "/a/", "//"]);
+        let count = self.below(3);
+        let path = format!("{start}{}", self.steps(1 + count, predicates));
+        let value = self.below(3);
+        match self.below(9) {
+            0 => format!("{path} = '{value}'"),
+            1 => format!("{path} = {value}"),
+            2 => format!("{path}/@k = '{value}'"),
+            3 => format!("@l = {value}"),
+            4 => format!("{path}/text()"),
+            5 => format!(". = '{value}'"),
+            6 => format!("{path} and {}", self.condition(predicates.saturating_sub(1))),
+            7 => format!("{path} >= {value}"),
+            _ => path,
+        }
+    }
+
+    fn query(&mut self) -> String {
+        let start = self.one(&["/", "/", "//", "/*/", "/*//"]);
+        let count = self.below(4);
+        let path = format!("{start}{}", self.steps(1 + count, 2));
+        match self.below(8) {
+            0 => format!("{path}/@k"),
+            1 => format!("{path}[@k]/@l"),
+            2 => format!("{path}/text()"),
+            3 => format!("{path} and {start}{}", self.steps(2, 1)),
+            4 => format!("{path}[{}]", self.condition(1)),
+            _ => path,
+        }
+    }
+}
+
+/// Elements that hold themselves and occur again and again: patterns have to meet in the right ones.
+#[test]
+fn patterns_meet_in_one_node() {
+    let mut draw = Draw(7);
+    let (mut found, mut counted) = (0, sardonyx_core::matcher::RowCounts::default());
+    for _ in 0..60 {
+        let queries: Vec<String> = (0..150).map(|_| draw.query()).collect();
+        let numbered = queries.iter().enumerate().map(|(number, query)| (format!("s{number}"), &**query));
+        let population = Population::default();
+        population.register(builder(numbered)).expect("fits");
+        // So few bytes that the path cache is emptied in the middle of documents.
+        for path_cache_bytes in [1 << 20, 2000] {
+            let inverted = Inverted::new(Settings { path_cache_bytes, ..Settings::default() });
+            for _ in 0..15 {
+                found += check(&population, &inverted, &draw.element(0)).len();
+            }
+            counted += inverted.statistics().rows;
+        }
+    }
+    assert!(found > 10_000 && counted.decided > counted.verified, "{found} {counted:?}");
+}
+
+/// Where there are very many nodes, rows are verified.
+#[test]
+fn large_documents_are_verified() {
+    let population = Population::default();
+    let queries = ["/r/a[b]/c", "/r/a[.//b]/c", "/r/a[b]/d", "/r[a/c]/a[b][c]", "//a[b = 7]/c"];
+    let numbered = queries.iter().enumerate().map(|(number, query)| (format!("s{number}"), *query));
+    population.register(builder(numbered)).expect("fits");
+    let many = format!("<r>{}<a><c/></a><a><b>7</b></a></r>", "<a><b/></a><a><c/></a>".repeat(5000));
+    assert_eq!(check(&population, &Inverted::default(), &many).len(), 0);
+    let many = many.replace("</r>", "<a><b>7</b><c/></a></r>");
+    assert_eq!(check(&population, &Inverted::default(), &many), ["s0", "s1", "s3", "s4"]);
 }

@@ -3,7 +3,8 @@
 use super::access::{Access, Atom, AtomTest, accesses};
 use super::builder::SegmentBuilder;
 use super::columns::Value;
-use super::pattern::Pattern;
+use super::joins::Joins;
+use super::pattern::{Leaf, Pattern};
 use super::rows::SignatureRows;
 use super::segment::NO_ACCESS;
 use crate::paths::{Edge, LinearPath};
@@ -31,8 +32,19 @@ pub(super) struct Choice {
     pub(super) exact: bool,
     /// Other atoms that hold whenever the expression is true.
     pub(super) guards: Vec<Atom>,
-    /// If access and guards together say all that the expression says: the branches in which they meet.
-    pub(super) anchors: Option<Vec<LinearPath>>,
+    /// How access and guards meet, if together they say all that the expression says.
+    pub(super) meeting: Option<Meeting>,
+}
+
+/// The nodes in which access and guards have to meet.
+#[derive(Debug, Default)]
+pub(super) struct Meeting {
+    /// The paths of the branches; each once.
+    pub(super) anchors: Vec<LinearPath>,
+    /// The joins that decide whether they do; empty if it takes more than nodes.
+    pub(super) joins: Vec<u32>,
+    /// The paths whose nodes joins need besides.
+    pub(super) places: Vec<LinearPath>,
 }
 
 impl Choice {
@@ -85,13 +97,13 @@ impl SegmentBuilder {
         if exact {
             return Choice { number, atoms, exact, ..Choice::default() };
         }
-        let (guards, anchors) = match (&atoms[..], Pattern::new(&query)) {
-            ([access], Some(pattern)) => of_pattern(access, pattern),
+        let (guards, meeting) = match (&atoms[..], Pattern::new(&query)) {
+            ([access], Some(pattern)) => of_pattern(access, &pattern),
             _ => (of_accesses(&atoms, offered), None),
         };
         // Nothing but the access, and nothing that it could miss.
-        let exact = guards.is_empty() && anchors.as_ref().is_some_and(Vec::is_empty);
-        Choice { number, atoms, exact, guards, anchors }
+        let exact = guards.is_empty() && meeting.as_ref().is_some_and(|meeting| meeting.anchors.is_empty());
+        Choice { number, atoms, exact, guards, meeting }
     }
 
     pub(super) fn value(&self, row: u32, slot: u32) -> Value {
@@ -120,16 +132,34 @@ impl SegmentBuilder {
     }
 }
 
-/// The leaves of a pattern besides the access; its branches, if these say all that the pattern says.
-fn of_pattern(access: &Atom, pattern: Pattern) -> (Vec<Atom>, Option<Vec<LinearPath>>) {
-    let Pattern { mut leaves, branches } = pattern;
-    leaves.retain(|leaf| leaf != access);
-    let count = leaves.len();
-    leaves.retain(|leaf| !matches!(leaf.test, AtomTest::Range(..)));
-    let complete = leaves.len() == count;
+/// The leaves of a pattern besides the access; how they meet, if they say all that the pattern says.
+fn of_pattern(access: &Atom, pattern: &Pattern) -> (Vec<Atom>, Option<Meeting>) {
+    let mut guards: Vec<Atom> = Vec::new();
+    let mut complete = true;
+    for Leaf { atom, .. } in &pattern.leaves {
+        if matches!(atom.test, AtomTest::Range(..)) {
+            complete &= atom == access;
+        } else if atom != access && !guards.contains(atom) {
+            guards.push(atom.clone());
+        }
+    }
     // What fails most often comes first.
-    leaves.sort_by_key(|leaf| (leaf.test == AtomTest::Exists, Reverse(leaf.path.named_count())));
-    (leaves, complete.then_some(branches))
+    guards.sort_by_key(|leaf| (leaf.test == AtomTest::Exists, Reverse(leaf.path.named_count())));
+    if !complete {
+        return (guards, None);
+    }
+    let mut meeting = Meeting::default();
+    for (_, branch) in pattern.branches() {
+        if !meeting.anchors.contains(&branch.path) {
+            meeting.anchors.push(branch.path.clone());
+        }
+    }
+    // Of an order comparison only the best value is known, not the nodes.
+    let located = !matches!(access.test, AtomTest::Range(..));
+    if let Some(joins) = located.then(|| Joins::new(pattern, access, &guards)).flatten() {
+        (meeting.joins, meeting.places) = (joins.words, joins.places);
+    }
+    (guards, Some(meeting))
 }
 
 /// Of the accesses not chosen, those that say something new and cost one bit to test: equalities and string functions

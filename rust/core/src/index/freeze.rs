@@ -10,7 +10,7 @@ use super::builder::{BuildRow, SegmentBuilder};
 use super::choice::Choice;
 use super::columns::Value;
 use super::image::{ImageWriter, Section};
-use super::postings::{Hanger, Keys, Postings, existence_key};
+use super::postings::{Hanger, Keys, Meeting, NO_MEETING, Postings, existence_key};
 use super::rows::SignatureRows;
 use super::segment::{ANY_STREAM, NO_ACCESS, NO_ZONES, Segment, SignatureRecord, write_symbols, write_texts};
 use super::zones::{self, MIN_ZONED_ROWS, ZONE_ROWS};
@@ -19,25 +19,36 @@ use crate::predicates::{ProbeKind, RangeList, Run, hash_slots, probe_key};
 use crate::xpath::ast::{Cell, NONE};
 use smallvec::SmallVec;
 
+/// How access and guards meet, with the paths as trie nodes.
+struct PlannedMeeting {
+    anchors: Vec<TrieNode>,
+    places: Vec<TrieNode>,
+    joins: Vec<u32>,
+}
+
 /// How the rows of one signature are reached, with the paths as trie nodes.
 struct Plan {
     choice: u16,
     exact: bool,
     atoms: SmallVec<[(TrieNode, AtomTest); 1]>,
     guards: Vec<(TrieNode, AtomTest)>,
-    anchors: Option<Vec<TrieNode>>,
+    meeting: Option<PlannedMeeting>,
     ending: [Option<Edge>; 2],
 }
 
 impl Plan {
     fn new(choice: Choice, trie: &mut TrieBuilder) -> Plan {
         let ending = choice.ending();
-        let anchors = choice.anchors.map(|paths| paths.iter().map(|path| trie.insert(path)).collect());
+        let meeting = choice.meeting.map(|meeting| PlannedMeeting {
+            anchors: meeting.anchors.iter().map(|path| trie.insert(path)).collect(),
+            places: meeting.places.iter().map(|path| trie.insert(path)).collect(),
+            joins: meeting.joins,
+        });
         let mut place = |atom: Atom| (trie.insert(&atom.path), atom.test);
         Plan {
             choice: choice.number,
             exact: choice.exact,
-            anchors,
+            meeting,
             ending,
             atoms: choice.atoms.into_iter().map(&mut place).collect(),
             guards: choice.guards.into_iter().map(&mut place).collect(),
@@ -99,7 +110,8 @@ impl SegmentBuilder {
         let (flat, numbers) = trie.freeze();
         for plan in &mut plans {
             let atoms = plan.atoms.iter_mut().chain(&mut plan.guards).map(|(node, _)| node);
-            for node in atoms.chain(plan.anchors.iter_mut().flatten()) {
+            let meeting = plan.meeting.iter_mut();
+            for node in atoms.chain(meeting.flat_map(|meeting| meeting.anchors.iter_mut().chain(&mut meeting.places))) {
                 *node = numbers[*node as usize];
             }
         }
@@ -283,15 +295,22 @@ impl SegmentBuilder {
     /// Adds the rows of a signature to the postings they hang on.
     fn hang(&self, placed: &[Placed], signature: u32, plan: &Plan, numbers: &[f64], tables: &mut Tables) {
         let shared = plan.atoms.len() > 1;
-        let anchors: Keys = plan.anchors.iter().flatten().map(|node| existence_key(*node)).collect();
+        let keys = |nodes: &[TrieNode]| nodes.iter().map(|node| existence_key(*node)).collect();
+        let meeting = plan.meeting.as_ref().map_or(NO_MEETING, |meeting| {
+            tables.postings.meeting(Meeting {
+                anchors: keys(&meeting.anchors),
+                places: keys(&meeting.places),
+                joins: meeting.joins.clone(),
+            })
+        });
         for (at, row) in placed.iter().enumerate() {
             let number = tables.row_count + at as u32;
             tables.numbers[row.row as usize] = number;
-            let run = Run::new(number, 1, signature, shared, plan.exact, plan.anchors.is_some());
-            tables.postings.add(row.hanger, run, &row.guards, &anchors);
+            let run = Run::new(number, 1, signature, shared, plan.exact, plan.meeting.is_some());
+            tables.postings.add(row.hanger, run, &row.guards, meeting);
             for atom in plan.atoms.iter().skip(1) {
                 let hanger = self.hanger(self.rows[row.row as usize], atom, numbers);
-                tables.postings.add(hanger, run, &row.guards, &anchors);
+                tables.postings.add(hanger, run, &row.guards, meeting);
             }
         }
     }

@@ -79,7 +79,7 @@ sections! {
     Runs,
     /// What guards runs: first postings, and where further ones are.
     Guards,
-    /// Further guards and anchors of runs, behind the number of each (u32).
+    /// Further guards, anchors and joins of runs, behind the numbers of them (u32).
     Anchors,
     /// Ranges: trie node, operator, entries.
     Ranges,

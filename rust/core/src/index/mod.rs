@@ -14,6 +14,7 @@ mod error;
 mod freeze;
 pub mod groups;
 pub mod image;
+mod joins;
 mod map;
 pub mod memory;
 mod merging;

@@ -3,7 +3,7 @@
 use super::image::{ImageWriter, Section};
 use crate::paths::TrieNode;
 use crate::predicates::{
-    FIRST_GUARDS, Guard, NO_LIST, NO_POSTING, Posting, ProbeKind, RangeList, Run, flags, probe_key,
+    FIRST_GUARDS, Guard, GuardList, NO_LIST, NO_POSTING, Posting, ProbeKind, RangeList, Run, flags, probe_key,
 };
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
@@ -65,11 +65,23 @@ impl Hanger {
     }
 }
 
+/// How access and guards of a row meet, see [`GuardList`].
+#[derive(Default, PartialEq, Eq, Hash)]
+pub(super) struct Meeting {
+    pub(super) anchors: Keys,
+    pub(super) places: Keys,
+    pub(super) joins: Vec<u32>,
+}
+
+/// Nothing is known of how they meet, or there is nothing to know.
+pub(super) const NO_MEETING: u32 = u32::MAX;
+
 struct Entry {
     hanger: Hanger,
     run: Run,
     guards: Keys,
-    anchors: Keys,
+    /// Number of its [`Meeting`], or [`NO_MEETING`].
+    meeting: u32,
 }
 
 /// Postings under construction.
@@ -78,23 +90,35 @@ pub(super) struct Postings {
     probes: Vec<Entry>,
     ranges: Vec<Entry>,
     always: Vec<Entry>,
+    meetings: Vec<Meeting>,
 }
 
 impl Postings {
+    /// Takes down how rows meet that are hung next; its number.
+    pub(super) fn meeting(&mut self, meeting: Meeting) -> u32 {
+        if meeting == Meeting::default() {
+            return NO_MEETING;
+        }
+        if self.meetings.last() != Some(&meeting) {
+            self.meetings.push(meeting);
+        }
+        (self.meetings.len() - 1) as u32
+    }
+
     /// Hangs rows; to be called in ascending order of rows for each place.
-    pub(super) fn add(&mut self, hanger: Hanger, run: Run, guards: &Keys, anchors: &Keys) {
+    pub(super) fn add(&mut self, hanger: Hanger, run: Run, guards: &Keys, meeting: u32) {
         let list = match hanger {
             Hanger::ALWAYS => &mut self.always,
             Hanger { value: PROBE, .. } => &mut self.probes,
             _ => &mut self.ranges,
         };
         if let Some(last) = list.last_mut()
-            && (last.hanger, &last.guards, &last.anchors) == (hanger, guards, anchors)
+            && (last.hanger, &last.guards, last.meeting) == (hanger, guards, meeting)
             && last.run.extend(&run)
         {
             return;
         }
-        list.push(Entry { hanger, run, guards: guards.clone(), anchors: anchors.clone() });
+        list.push(Entry { hanger, run, guards: guards.clone(), meeting });
     }
 
     /// Numbers the postings and writes everything about them.
@@ -103,7 +127,8 @@ impl Postings {
         self.probes.sort_by_key(|entry| entry.hanger.key);
         self.ranges.sort_by_key(|entry| entry.hanger);
         let numbering = Numbering::new(&self, node_count);
-        let mut guards = GuardTable::default();
+        let meetings = std::mem::take(&mut self.meetings);
+        let mut guards = GuardTable { meetings: &meetings, ..GuardTable::default() };
         let mut starts: Vec<u32> = Vec::with_capacity(numbering.count() + 1);
         let mut runs: Vec<Run> = Vec::with_capacity(self.probes.len());
         let mut groups: Vec<&[Entry]> = vec![&[]; numbering.count()];
@@ -133,6 +158,7 @@ impl Postings {
         for key in numbering.anchors.iter() {
             node_flags[node_of(*key) as usize] |= flags::ANCHOR;
         }
+        self.mark_places(&meetings, &mut node_flags);
         let mut lists = Vec::new();
         let mut at = 0;
         for group in self.ranges.chunk_by(|a, b| a.hanger.key == b.hanger.key) {
@@ -157,6 +183,21 @@ impl Postings {
     }
 }
 
+impl Postings {
+    /// Flags the nodes of which joins need to know where they are.
+    fn mark_places(&self, meetings: &[Meeting], node_flags: &mut [u8]) {
+        for entry in &self.probes {
+            let Some(meeting) = meetings.get(entry.meeting as usize).filter(|meeting| !meeting.joins.is_empty()) else {
+                continue;
+            };
+            for key in std::iter::once(&entry.hanger.key).chain(&entry.guards).chain(&meeting.places) {
+                let flag = if is_existence(*key) { flags::PLACES } else { flags::VALUE_PLACES };
+                node_flags[node_of(*key) as usize] |= flag;
+            }
+        }
+    }
+}
+
 /// The numbers of postings: existence in the order of the rows, then probes in the order of their keys. What is only a
 /// guard has a posting without rows.
 struct Numbering {
@@ -172,10 +213,12 @@ type RowAndKey = (u32, u64);
 impl Numbering {
     fn new(postings: &Postings, node_count: usize) -> Numbering {
         let entries = || [&postings.probes, &postings.ranges, &postings.always].into_iter().flatten();
-        let mut anchors: Vec<u64> = entries().flat_map(|entry| entry.anchors.iter().copied()).collect();
+        let meetings = || postings.meetings.iter();
+        let mut anchors: Vec<u64> = meetings().flat_map(|meeting| meeting.anchors.iter().copied()).collect();
         anchors.sort_unstable();
         anchors.dedup();
         let guards = entries().flat_map(|entry| entry.guards.iter().copied()).chain(anchors.iter().copied());
+        let guards = guards.chain(meetings().flat_map(|meeting| meeting.places.iter().copied()));
         let (mut existence, mut probes): (Vec<RowAndKey>, Vec<RowAndKey>) = postings
             .probes
             .iter()
@@ -217,17 +260,19 @@ impl Numbering {
 
 /// Guards of runs, and the lists of what does not fit in them.
 #[derive(Default)]
-struct GuardTable {
+struct GuardTable<'a> {
+    meetings: &'a [Meeting],
     guards: Vec<Guard>,
     lists: Vec<Posting>,
     known: HashMap<Vec<Posting>, u32, FixedState>,
 }
 
-impl GuardTable {
+impl GuardTable<'_> {
     /// The run of an entry, with the number of its guards.
     fn run(&mut self, entry: &Entry, numbering: &Numbering) -> Run {
         let mut run = entry.run;
-        if entry.guards.is_empty() && entry.anchors.is_empty() {
+        let meeting = self.meetings.get(entry.meeting as usize);
+        if entry.guards.is_empty() && meeting.is_none() {
             return run;
         }
         let posting = |key: &u64| numbering.posting(*key);
@@ -236,11 +281,15 @@ impl GuardTable {
             *place = posting(key);
         }
         let more = entry.guards.get(FIRST_GUARDS..).unwrap_or_default();
-        let list = if more.is_empty() && entry.anchors.is_empty() {
+        let list = if more.is_empty() && meeting.is_none() {
             NO_LIST
         } else {
-            let mut list = vec![more.len() as u32, entry.anchors.len() as u32];
-            list.extend(more.iter().chain(&entry.anchors).map(posting));
+            let nothing = Meeting::default();
+            let Meeting { anchors, places, joins } = meeting.unwrap_or(&nothing);
+            let counts: [usize; GuardList::HEAD] = [more.len(), anchors.len(), places.len(), joins.len()];
+            let mut list: Vec<u32> = counts.iter().map(|count| *count as u32).collect();
+            list.extend(more.iter().chain(anchors).chain(places).map(posting));
+            list.extend(joins);
             // Few different branches serve many rows.
             let lists = &mut self.lists;
             *self.known.entry(list).or_insert_with_key(|list| {

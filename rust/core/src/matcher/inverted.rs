@@ -3,20 +3,15 @@
 //! `document → walk (path DFA, predicate index) → postings → runs of rows → decided rows, columns, exact verification`.
 //! The cost of a document depends on the postings it hits, not on the number of subscriptions.
 
-use super::bits::BitSet;
-use super::columns::{FlatPlan, FlatView, Scratch};
+use super::judge::{self, Judge, Judgement, Kept};
 use super::postings::{Walker, resolve};
 use super::results::Matches;
-use super::verify::Verifier;
 use crate::document::Document;
-use crate::index::{Segment, Signature, Snapshot, View};
-use crate::predicates::{NO_GUARD, NO_LIST, NO_POSTING, Patterns, Posting, PredicateIndex, Run};
-use crate::xpath::ast::ConstantRef;
-use crate::xpath::evaluate::EvaluateError;
+use crate::index::{Segment, Snapshot};
+use crate::predicates::Patterns;
 use crate::xpath::symbols::DocumentSymbols;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
-use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 /// Settings of a matcher.
@@ -34,12 +29,6 @@ impl Default for Settings {
     }
 }
 
-/// Runs shorter than this are verified row by row: looking up values for columns would cost more.
-const MIN_COLUMNAR_ROWS: usize = 4;
-
-/// Rows that are verified together.
-const VERIFY_BATCH: usize = 64;
-
 /// What all workers share for one segment.
 #[derive(Debug)]
 struct Shared {
@@ -54,8 +43,7 @@ struct Part {
     patterns: Arc<OnceLock<Patterns>>,
     walker: Walker,
     symbols: DocumentSymbols,
-    rows_seen: BitSet,
-    flat_plans: HashMap<u32, Option<Arc<FlatPlan>>, FixedState>,
+    kept: Kept,
     rows: RowCounts,
 }
 
@@ -77,9 +65,9 @@ pub struct InvertedStatistics {
 pub struct RowCounts {
     /// Rows that the shared structures led to.
     pub candidates: u64,
-    /// Rows that a guard spared from being looked at; they are no candidates.
+    /// Rows that a guard or a join spared from being looked at; they are no candidates.
     pub guarded: u64,
-    /// Candidates decided by their access predicate, or by it and its guards.
+    /// Candidates decided by their access predicate, or by it, its guards and their joins.
     pub decided: u64,
     /// Rows judged by columns.
     pub columnar: u64,
@@ -138,8 +126,7 @@ impl Inverted {
                     patterns: shared.patterns.clone(),
                     walker: Walker::new(self.settings.path_cache_bytes),
                     symbols: DocumentSymbols::default(),
-                    rows_seen: BitSet::default(),
-                    flat_plans: HashMap::default(),
+                    kept: Kept::default(),
                     rows: RowCounts::default(),
                 });
                 (segment.number(), own)
@@ -167,7 +154,7 @@ impl Inverted {
         for part in pool.values().flat_map(|shared| &shared.idle) {
             let (states, bytes, clears) = part.walker.statistics();
             total.path_states += states;
-            total.cache_bytes += bytes + part.rows_seen.memory_bytes();
+            total.cache_bytes += bytes + part.kept.memory_bytes();
             total.path_cache_clears += clears;
             total.rows += part.rows;
         }
@@ -187,31 +174,15 @@ impl Inverted {
             let segment = &*part.segment;
             resolve(segment, document, &mut own.symbols);
             own.walker.walk(segment, &own.patterns, document, &own.symbols);
-            let mut judge = Judge {
-                view: segment.view(),
-                predicates: segment.predicates(),
-                walker: &own.walker,
-                document,
-                symbols: &own.symbols,
-                rows_seen: &mut own.rows_seen,
-                flat_plans: &mut own.flat_plans,
-                flat_views: HashMap::default(),
-                verifier: Verifier::new(document, &own.symbols, self.settings.cost_limit),
-                pending: Vec::new(),
-                batch: Vec::new(),
-                constants: Vec::new(),
-                scratch: Scratch::default(),
-                held: Vec::new(),
-                satisfied: Vec::new(),
-                failed: Vec::new(),
-                rows: RowCounts::default(),
-            };
-            judge.run_all(candidates(segment, &own.walker));
-            let Judge { satisfied, failed, rows, .. } = judge;
+            let judge =
+                Judge::new(segment, &own.walker, document, &own.symbols, &mut own.kept, self.settings.cost_limit);
+            let Judgement { satisfied, failed, rows } = judge.run_all();
             own.rows += rows;
+            let view = segment.view();
+            let satisfied = satisfied.into_iter().map(|rows| view.subscriptions_of_rows(rows));
             matches.add(snapshot, number, stream, satisfied);
             for (row, error) in failed {
-                matches.fail(snapshot, number, stream, segment.view().subscriptions_of(row), &error);
+                matches.fail(snapshot, number, stream, view.subscriptions_of(row), &error);
             }
         }
         matches
@@ -223,185 +194,6 @@ impl Inverted {
         let mut symbols = DocumentSymbols::default();
         resolve(segment, document, &mut symbols);
         walker.walk(segment, &OnceLock::new(), document, &symbols);
-        candidates(segment, &walker)
-            .any(|run| run.rows().contains(&row) && Passage::of(run, &segment.predicates(), &walker) != Passage::Closed)
-    }
-}
-
-/// All runs that a document leads to.
-fn candidates<'a>(segment: &'a Segment, walker: &'a Walker) -> impl Iterator<Item = &'a Run> {
-    let predicates = segment.predicates();
-    let hit = walker.hits.iter().flat_map(move |posting| predicates.runs(*posting));
-    let in_range = walker.ranges.iter().flat_map(move |(list, value)| {
-        let list = &predicates.ranges[*list as usize];
-        predicates.satisfied(list, *value)
-    });
-    predicates.always_runs.iter().chain(hit).chain(in_range)
-}
-
-/// Adds satisfied subscriptions, to those before if they are neighbours.
-fn satisfy(satisfied: &mut Vec<Range<u32>>, subscriptions: Range<u32>) {
-    match satisfied.last_mut() {
-        Some(last) if last.end == subscriptions.start => last.end = subscriptions.end,
-        _ => satisfied.push(subscriptions),
-    }
-}
-
-/// What the guards of a run say.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Passage {
-    /// No row can be satisfied.
-    Closed,
-    /// Rows may be satisfied.
-    Open,
-    /// All rows are satisfied.
-    Decided,
-}
-
-impl Passage {
-    #[inline]
-    fn of(run: &Run, predicates: &PredicateIndex<'_>, walker: &Walker) -> Passage {
-        let hit = |posting: &Posting| *posting == NO_POSTING || walker.hit.contains(*posting);
-        let open = if run.is_decided() { Passage::Decided } else { Passage::Open };
-        if run.guard == NO_GUARD {
-            return open;
-        }
-        let guard = &predicates.guards[run.guard as usize];
-        if !guard.first.iter().all(hit) {
-            return Passage::Closed;
-        }
-        let (guards, anchors) = if guard.list == NO_LIST { (&[][..], &[][..]) } else { predicates.list(guard.list) };
-        if !guards.iter().all(hit) {
-            return Passage::Closed;
-        }
-        let unique = run.is_conjunctive() && !anchors.iter().any(|anchor| walker.repeated.contains(*anchor));
-        if unique { Passage::Decided } else { open }
-    }
-}
-
-/// Judges the candidates of one document in one segment.
-struct Judge<'a> {
-    view: View<'a>,
-    predicates: PredicateIndex<'a>,
-    /// What the document hits.
-    walker: &'a Walker,
-    document: &'a Document,
-    symbols: &'a DocumentSymbols,
-    rows_seen: &'a mut BitSet,
-    flat_plans: &'a mut HashMap<u32, Option<Arc<FlatPlan>>, FixedState>,
-    flat_views: HashMap<u32, FlatView, FixedState>,
-    verifier: Verifier<'a>,
-    /// Rows to be verified: signature and row.
-    pending: Vec<(u32, u32)>,
-    batch: Vec<(Signature, u32)>,
-    constants: Vec<ConstantRef<'a>>,
-    scratch: Scratch,
-    held: Vec<u32>,
-    satisfied: Vec<Range<u32>>,
-    failed: Vec<(u32, EvaluateError)>,
-    rows: RowCounts,
-}
-
-impl<'a> Judge<'a> {
-    fn run_all<'r>(&mut self, candidates: impl Iterator<Item = &'r Run>) {
-        self.rows_seen.reserve(self.view.row_count() as usize);
-        for run in candidates {
-            if run.is_settled() {
-                // Mere existence: of these there are many, and nothing has to be asked.
-                self.rows.candidates += run.rows().len() as u64;
-                self.rows.decided += run.rows().len() as u64;
-                satisfy(&mut self.satisfied, self.view.subscriptions_of_rows(run.rows()));
-                continue;
-            }
-            let passage = Passage::of(run, &self.predicates, self.walker);
-            if passage == Passage::Closed {
-                self.rows.guarded += run.rows().len() as u64;
-                continue;
-            }
-            if run.is_shared() {
-                // Rows in several postings are judged once each.
-                for row in run.rows() {
-                    if self.rows_seen.insert(row) {
-                        self.judge(run, passage, row..row + 1);
-                    }
-                }
-            } else {
-                self.judge(run, passage, run.rows());
-            }
-        }
-        self.verify_pending();
-        self.rows_seen.clear();
-    }
-
-    fn judge(&mut self, run: &Run, passage: Passage, rows: Range<u32>) {
-        self.rows.candidates += rows.len() as u64;
-        if passage == Passage::Decided {
-            self.rows.decided += rows.len() as u64;
-            satisfy(&mut self.satisfied, self.view.subscriptions_of_rows(rows));
-        } else if rows.len() < MIN_COLUMNAR_ROWS || !self.refine(run, rows.clone()) {
-            self.verify(run.signature, rows);
-        }
-        if self.pending.len() >= VERIFY_BATCH {
-            self.verify_pending();
-        }
-    }
-
-    fn verify(&mut self, signature: u32, rows: Range<u32>) {
-        self.pending.extend(rows.map(|row| (signature, row)));
-    }
-
-    /// Verifies the pending rows. What it reads of the index is scattered over memory, so it reads the same part of
-    /// all rows before the next part of any: the processor then waits for many lines at a time, not for one.
-    fn verify_pending(&mut self) {
-        let view = self.view;
-        for pending in self.pending.chunks(VERIFY_BATCH) {
-            self.rows.verified += pending.len() as u64;
-            self.batch.clear();
-            self.batch.extend(pending.iter().map(|(signature, row)| (view.signature(*signature), *row)));
-            self.constants.clear();
-            for (signature, row) in &self.batch {
-                self.constants.extend((0..signature.slots).map(|slot| view.constant(signature, *row, slot)));
-            }
-            let mut constants = &self.constants[..];
-            for (signature, row) in &self.batch {
-                let (own, others) = constants.split_at(signature.slots as usize);
-                constants = others;
-                match self.verifier.verify(view.query(signature), signature.plain, own) {
-                    Ok(true) => satisfy(&mut self.satisfied, view.subscriptions_of(*row)),
-                    Ok(false) => {}
-                    Err(error) => self.failed.push((*row, error)),
-                }
-            }
-        }
-        self.pending.clear();
-    }
-
-    /// Judges the rows of a flat signature by columns; false if the signature is not flat.
-    fn refine(&mut self, run: &Run, rows: Range<u32>) -> bool {
-        let view = self.view;
-        let signature = view.signature(run.signature);
-        let query = view.query(&signature);
-        let plan = self
-            .flat_plans
-            .entry(run.signature)
-            .or_insert_with(|| if signature.plain { FlatPlan::new(&query).map(Arc::new) } else { None });
-        let Some(plan) = plan.clone() else { return false };
-        let seen = self
-            .flat_views
-            .entry(run.signature)
-            .or_insert_with(|| FlatView::new(&plan, &query, &view, self.document, self.symbols));
-        self.rows.columnar += rows.len() as u64;
-        let mut held = std::mem::take(&mut self.held);
-        held.clear();
-        seen.refine(&plan, &view, &signature, rows, &mut self.scratch, &mut held);
-        for row in &held {
-            if plan.residual {
-                self.verify(run.signature, *row..row + 1);
-            } else {
-                satisfy(&mut self.satisfied, view.subscriptions_of(*row));
-            }
-        }
-        self.held = held;
-        true
+        judge::leads_to(segment, &walker, row)
     }
 }

@@ -1,7 +1,8 @@
 //! From a document to the postings it hits: one walk over its tree with the shared automata.
 
 use super::bits::BitSet;
-use crate::document::{Document, NodeKind};
+use super::places::{ListId, Places};
+use crate::document::{Document, NodeId, NodeKind};
 use crate::index::Segment;
 use crate::paths::{Class, DEAD, EdgeKind, PathCache, StateId, TrieNode};
 use crate::predicates::{NO_POSTING, Patterns, Posting, PredicateIndex, ProbeKind, flags};
@@ -9,6 +10,7 @@ use crate::xpath::evaluate::number::to_number;
 use crate::xpath::symbols::{DocumentSymbols, NO_SYMBOL, NameTest};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -20,6 +22,9 @@ pub(super) struct Accepts {
     again: u64,
     /// Existence postings of paths whose uniqueness matters.
     anchors: Box<[Posting]>,
+    /// Existence postings of paths whose places matter, and, for the document of the stamp, where they are noted down.
+    located: Box<[Posting]>,
+    places: ListId,
     /// Postings that the paths' existence hits.
     exists: Box<[Posting]>,
     /// Trie nodes with probes.
@@ -30,6 +35,16 @@ pub(super) struct Accepts {
     flags: u8,
 }
 
+/// What a value hits in a state.
+#[derive(Debug)]
+struct ValueHit {
+    /// Where its postings are.
+    postings: Range<u32>,
+    /// Document in which this was met last, and where its places are noted down there.
+    stamp: u64,
+    places: ListId,
+}
+
 /// The parts of a walk that outlive a document.
 #[derive(Debug)]
 pub(super) struct Walker {
@@ -38,12 +53,14 @@ pub(super) struct Walker {
     attribute_classes: Vec<Class>,
     open: Vec<StateId>,
     /// Postings hit by a value in a state: the value plays the part of one more input symbol of the lazy DFA.
-    value_hits: HashMap<(StateId, u64), (Range<u32>, u64), FixedState>,
+    value_hits: HashMap<(StateId, u64), ValueHit, FixedState>,
     value_postings: Vec<Posting>,
     /// The same as a set.
     pub(super) hit: BitSet,
     /// Of the paths whose uniqueness matters, those that lead to several nodes.
     pub(super) repeated: BitSet,
+    /// Where postings were hit, of those for which it matters.
+    pub(super) places: Places,
     document_number: u64,
     /// Postings hit by values.
     probed: Vec<Posting>,
@@ -64,6 +81,7 @@ impl Walker {
             value_postings: Vec::new(),
             hit: BitSet::default(),
             repeated: BitSet::default(),
+            places: Places::default(),
             document_number: 0,
             probed: Vec::new(),
             hits: Vec::new(),
@@ -73,7 +91,11 @@ impl Walker {
 
     /// States, bytes and clearings of the path cache.
     pub(super) fn statistics(&self) -> (usize, usize, u64) {
-        (self.paths.state_count(), self.paths.memory_bytes() + self.hit.memory_bytes(), self.paths.clear_count())
+        (
+            self.paths.state_count(),
+            self.paths.memory_bytes() + self.hit.memory_bytes() + self.places.memory_bytes(),
+            self.paths.clear_count(),
+        )
     }
 
     /// Walks a document; the postings are in [`Self::hits`], the values for order comparisons in [`Self::ranges`].
@@ -93,6 +115,7 @@ impl Walker {
         self.hit.reserve(predicates.posting_count());
         self.repeated.clear();
         self.repeated.reserve(predicates.posting_count());
+        self.places.clear(predicates.posting_count());
         self.classify(document, symbols);
         let text_class = self.paths.text_class();
         let mut attach = |nodes: &[TrieNode]| Accepts::new(&predicates, nodes);
@@ -139,6 +162,12 @@ impl Walker {
                             self.hits.push(*posting);
                         }
                     }
+                    if !accepts.located.is_empty() {
+                        accepts.places = self.places.list(&accepts.located);
+                    }
+                }
+                if !accepts.located.is_empty() {
+                    self.places.add(accepts.places, at as u32);
                 }
                 if accepts.again != self.document_number && !first_visit {
                     accepts.again = self.document_number;
@@ -146,11 +175,15 @@ impl Walker {
                         self.repeated.insert(*posting);
                     }
                 }
-                if accepts.flags != 0 {
-                    let value = document.string_value(at as u32);
-                    self.probe(&predicates, state, value, &|value| view.find_string(value), || {
-                        (patterns.get_or_init(|| Patterns::new(&predicates, strings)), strings)
-                    });
+                if accepts.flags & flags::PROBES != 0 {
+                    self.probe(
+                        &predicates,
+                        state,
+                        at as u32,
+                        document.string_value(at as u32),
+                        &|value| view.find_string(value),
+                        || (patterns.get_or_init(|| Patterns::new(&predicates, strings)), strings),
+                    );
                 }
             }
             if self.paths.is_full() {
@@ -182,6 +215,7 @@ impl Walker {
         &mut self,
         predicates: &PredicateIndex<'_>,
         state: StateId,
+        node: NodeId,
         value: &str,
         find: &dyn Fn(&str) -> Option<u32>,
         patterns: impl FnOnce() -> (&'s Patterns, crate::predicates::Strings<'s>),
@@ -190,7 +224,7 @@ impl Walker {
         if kinds & flags::STRING_EQUAL != 0
             && let Some(string) = find(value)
         {
-            self.value(predicates, state, ProbeKind::StringEqual, string);
+            self.value(predicates, state, node, ProbeKind::StringEqual, string);
         }
         if kinds & (flags::NUMBER_EQUAL | flags::RANGE) != 0 {
             let number = to_number(value);
@@ -198,7 +232,7 @@ impl Walker {
                 if kinds & flags::NUMBER_EQUAL != 0
                     && let Some(constant) = predicates.number(number)
                 {
-                    self.value(predicates, state, ProbeKind::NumberEqual, constant);
+                    self.value(predicates, state, node, ProbeKind::NumberEqual, constant);
                 }
                 if kinds & flags::RANGE != 0 {
                     self.range(predicates, state, number);
@@ -208,9 +242,9 @@ impl Walker {
         if kinds & flags::PATTERN != 0 {
             let (patterns, strings) = patterns();
             patterns.scan(value, strings, |constant, at_start| {
-                self.value(predicates, state, ProbeKind::Contains, constant);
+                self.value(predicates, state, node, ProbeKind::Contains, constant);
                 if at_start {
-                    self.value(predicates, state, ProbeKind::StartsWith, constant);
+                    self.value(predicates, state, node, ProbeKind::StartsWith, constant);
                 }
             });
         }
@@ -226,26 +260,34 @@ impl Walker {
     }
 
     /// The postings that a known constant hits in a state, found once and remembered.
-    fn value(&mut self, predicates: &PredicateIndex<'_>, state: StateId, kind: ProbeKind, constant: u32) {
-        let key = (state, (kind as u64) << 32 | u64::from(constant));
-        if !self.value_hits.contains_key(&key) {
-            let first = self.value_postings.len() as u32;
-            let probed = &self.paths.attached(state).probed;
-            self.value_postings.extend(probed.iter().filter_map(|node| predicates.probe(*node, kind, constant)));
-            let added = first..self.value_postings.len() as u32;
-            self.paths.charge(added.len() * 4 + 48);
-            self.value_hits.insert(key, (added, 0));
-        }
-        let Some((postings, stamp)) = self.value_hits.get_mut(&key) else { return };
-        if *stamp == self.document_number {
-            return;
-        }
-        *stamp = self.document_number;
-        for at in postings.clone() {
-            let posting = self.value_postings[at as usize];
-            if self.hit.insert(posting) {
-                self.probed.push(posting);
+    fn value(&mut self, predicates: &PredicateIndex<'_>, state: StateId, node: NodeId, kind: ProbeKind, constant: u32) {
+        let accepts = self.paths.attached(state);
+        let located = accepts.flags & flags::VALUE_PLACES != 0;
+        let hit = match self.value_hits.entry((state, (kind as u64) << 32 | u64::from(constant))) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(vacant) => {
+                let first = self.value_postings.len() as u32;
+                let probed = accepts.probed.iter();
+                self.value_postings.extend(probed.filter_map(|node| predicates.probe(*node, kind, constant)));
+                let postings = first..self.value_postings.len() as u32;
+                self.paths.charge(postings.len() * 4 + 56);
+                vacant.insert(ValueHit { postings, stamp: 0, places: 0 })
             }
+        };
+        if hit.stamp != self.document_number {
+            hit.stamp = self.document_number;
+            let postings = &self.value_postings[hit.postings.start as usize..hit.postings.end as usize];
+            for posting in postings {
+                if self.hit.insert(*posting) {
+                    self.probed.push(*posting);
+                }
+            }
+            if located {
+                hit.places = self.places.list(postings);
+            }
+        }
+        if located {
+            self.places.add(hit.places, node);
         }
     }
 }
@@ -254,26 +296,28 @@ impl Accepts {
     fn new(predicates: &PredicateIndex<'_>, nodes: &[TrieNode]) -> Accepts {
         let of = |node: &TrieNode| predicates.node_flags[*node as usize];
         let probed = flags::STRING_EQUAL | flags::NUMBER_EQUAL | flags::PATTERN;
+        let with = |flag: u8| {
+            let nodes = nodes.iter().filter(move |node| of(node) & flag != 0);
+            nodes.map(|node| predicates.node_postings[*node as usize]).collect()
+        };
+        let postings = nodes.iter().map(|node| predicates.node_postings[*node as usize]);
+        let mut exists: Box<[Posting]> = postings.filter(|posting| *posting != NO_POSTING).collect();
+        // Runs and rows are in the order of postings: memory is read forwards.
+        exists.sort_unstable();
         Accepts {
             stamp: 0,
             again: 0,
-            anchors: nodes
-                .iter()
-                .filter(|node| of(node) & flags::ANCHOR != 0)
-                .map(|node| predicates.node_postings[*node as usize])
-                .collect(),
-            exists: nodes
-                .iter()
-                .map(|node| predicates.node_postings[*node as usize])
-                .filter(|posting| *posting != NO_POSTING)
-                .collect(),
+            anchors: with(flags::ANCHOR),
+            located: with(flags::PLACES),
+            places: 0,
+            exists,
             probed: nodes.iter().copied().filter(|node| of(node) & probed != 0).collect(),
             ranges: nodes
                 .iter()
                 .filter(|node| of(node) & flags::RANGE != 0)
                 .flat_map(|node| predicates.ranges_at(*node))
                 .collect(),
-            flags: nodes.iter().fold(0, |all, node| all | of(node)) & !flags::ANCHOR,
+            flags: nodes.iter().fold(0, |all, node| all | of(node)),
         }
     }
 }

@@ -48,11 +48,32 @@ impl Edge {
         }
     }
 
+    /// Whether everything that passes the other edge passes this one.
+    fn covers(self, other: Edge) -> bool {
+        self == other || self.kind() == other.kind() && self.symbol().is_none()
+    }
+
     /// Its name test; `None` for any name (and for text and gaps).
     pub fn symbol(self) -> Option<Symbol> {
         let test = self.0 & ((1 << TEST_BITS) - 1);
         test.checked_sub(1)
     }
+}
+
+/// Whether a node behind `path` is there only if a node behind `general` is, from the same node on.
+///
+/// Between two gaps, the earliest place where the edges fit is the best one, because `path` may go on behind them.
+pub fn implies(path: &[Edge], general: &[Edge]) -> bool {
+    let mut rest = path;
+    for (number, edges) in general.split(|edge| *edge == Edge::GAP).enumerate() {
+        let fits = |from: &[Edge]| {
+            from.len() >= edges.len() && edges.iter().zip(from).all(|(general, edge)| general.covers(*edge))
+        };
+        let places = if number == 0 { 0 } else { rest.len() };
+        let Some(at) = (0..=places).find(|at| fits(&rest[*at..])) else { return false };
+        rest = &rest[at + edges.len()..];
+    }
+    true
 }
 
 /// A path without branches: the longest beginning of a location path that the automaton can follow.
@@ -142,6 +163,11 @@ impl LinearPath {
             separator = "/";
         }
         text
+    }
+
+    /// Its first edges as a path.
+    pub fn prefix(&self, edges: usize) -> LinearPath {
+        LinearPath { edges: self.edges[..edges].into(), gap: false, truncated: false }
     }
 
     /// Number of steps with a name.

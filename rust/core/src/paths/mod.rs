@@ -9,5 +9,5 @@ mod linear;
 mod trie;
 
 pub use lazy::{Class, DEAD, PathCache, StateId};
-pub use linear::{Edge, EdgeKind, LinearPath};
+pub use linear::{Edge, EdgeKind, LinearPath, implies};
 pub use trie::{FlatTrie, Trie, TrieBuilder, TrieNode};

@@ -4,6 +4,7 @@
 //! signature together. Equalities and string functions are found by a key of trie node, kind and constant; order
 //! comparisons in sorted lists per trie node and operator.
 
+pub mod joins;
 mod patterns;
 mod strings;
 
@@ -46,6 +47,12 @@ pub mod flags {
     pub const RANGE: u8 = 8;
     /// Whether its path is unique matters.
     pub const ANCHOR: u8 = 16;
+    /// Where its nodes are matters.
+    pub const PLACES: u8 = 32;
+    /// Where the nodes with these values are matters.
+    pub const VALUE_PLACES: u8 = 64;
+    /// Those that say that something is to be probed.
+    pub const PROBES: u8 = STRING_EQUAL | NUMBER_EQUAL | PATTERN | RANGE;
 }
 
 /// The key of a probe.
@@ -69,6 +76,38 @@ pub struct Guard {
     pub first: [Posting; FIRST_GUARDS],
     /// Where the list of further postings and of anchors starts, or [`NO_LIST`].
     pub list: u32,
+}
+
+impl Guard {
+    /// The guard that asks nothing.
+    pub const NONE: Guard = Guard { first: [NO_POSTING; FIRST_GUARDS], list: NO_LIST };
+}
+
+/// What does not fit in a [`Guard`].
+#[derive(Clone, Copy, Debug, Default)]
+pub struct GuardList<'a> {
+    /// Further postings that a document must hit.
+    pub guards: &'a [Posting],
+    /// Postings of the branches: if each of them leads to one node, guards and access predicate decide.
+    pub anchors: &'a [Posting],
+    /// Further postings that joins need the nodes of.
+    pub places: &'a [Posting],
+    /// The joins that decide in any case, see [`joins`]; empty if there are none.
+    pub joins: &'a [u32],
+}
+
+impl<'a> GuardList<'a> {
+    /// Numbers in front of a list: how many there are of the first three, and how many words of joins.
+    pub const HEAD: usize = 4;
+
+    #[inline]
+    fn read(words: &'a [u32]) -> Option<GuardList<'a>> {
+        let (head, rest) = words.split_first_chunk::<{ GuardList::HEAD }>()?;
+        let (guards, rest) = rest.split_at_checked(head[0] as usize)?;
+        let (anchors, rest) = rest.split_at_checked(head[1] as usize)?;
+        let (places, rest) = rest.split_at_checked(head[2] as usize)?;
+        Some(GuardList { guards, anchors, places, joins: rest.get(..head[3] as usize)? })
+    }
 }
 
 /// Neighbouring rows of one signature.
@@ -203,7 +242,7 @@ pub struct PredicateIndex<'a> {
     pub runs: &'a [Run],
     /// What guards runs.
     pub guards: &'a [Guard],
-    /// Lists of further guards and of anchors, each behind the two numbers of them.
+    /// Lists of further guards, anchors and joins, see [`GuardList`].
     pub anchors: &'a [Posting],
     /// Order comparisons, by trie node.
     pub ranges: &'a [RangeList],
@@ -238,19 +277,23 @@ impl<'a> PredicateIndex<'a> {
         self.numbers.binary_search_by(|known| known.total_cmp(&value)).ok().map(|at| at as u32)
     }
 
+    /// The numbers of the runs of a posting.
+    #[inline]
+    pub fn run_numbers(&self, posting: Posting) -> Range<u32> {
+        self.posting_runs[posting as usize]..self.posting_runs[posting as usize + 1]
+    }
+
     /// The runs of a posting.
     #[inline]
     pub fn runs(&self, posting: Posting) -> &'a [Run] {
-        let (start, end) = (self.posting_runs[posting as usize], self.posting_runs[posting as usize + 1]);
-        &self.runs[start as usize..end as usize]
+        let numbers = self.run_numbers(posting);
+        &self.runs[numbers.start as usize..numbers.end as usize]
     }
 
-    /// The further guards and the anchors of a list.
+    /// A list of further guards, anchors and joins; empty for [`NO_LIST`].
     #[inline]
-    pub fn list(&self, list: u32) -> (&'a [Posting], &'a [Posting]) {
-        let Some(&[guards, anchors, ref postings @ ..]) = self.anchors.get(list as usize..) else { return (&[], &[]) };
-        let (guards, others) = postings.split_at(guards as usize);
-        (guards, &others[..anchors as usize])
+    pub fn list(&self, list: u32) -> GuardList<'a> {
+        self.anchors.get(list as usize..).and_then(GuardList::read).unwrap_or_default()
     }
 
     /// Numbers of the range lists at a trie node.

@@ -1,0 +1,338 @@
+//! From postings to satisfied rows: guards, joins, columns, verification.
+
+use super::bits::BitSet;
+use super::columns::{FlatPlan, FlatView, Scratch};
+use super::inverted::RowCounts;
+use super::places::{Joiner, Operands};
+use super::postings::Walker;
+use super::verify::Verifier;
+use crate::document::Document;
+use crate::index::{Segment, Signature, View};
+use crate::predicates::{Guard, GuardList, NO_POSTING, Posting, PredicateIndex, Run};
+use crate::xpath::ast::ConstantRef;
+use crate::xpath::evaluate::EvaluateError;
+use crate::xpath::symbols::DocumentSymbols;
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Runs shorter than this are verified row by row: looking up values for columns would cost more.
+const MIN_COLUMNAR_ROWS: usize = 4;
+
+/// Runs that are judged together; fewer than 256.
+const JUDGE_BATCH: usize = 64;
+
+/// Rows that are verified together.
+const VERIFY_BATCH: usize = 64;
+
+/// The runs that a document leads to without a posting that would say where.
+fn without_posting<'a>(predicates: &PredicateIndex<'a>, walker: &'a Walker) -> impl Iterator<Item = &'a Run> {
+    let predicates = *predicates;
+    let in_range = walker.ranges.iter().flat_map(move |(list, value)| {
+        let list = &predicates.ranges[*list as usize];
+        predicates.satisfied(list, *value)
+    });
+    predicates.always_runs.iter().chain(in_range)
+}
+
+/// Whether postings and guards lead from the document that was walked to a row.
+pub(super) fn leads_to(segment: &Segment, walker: &Walker, row: u32) -> bool {
+    let predicates = segment.predicates();
+    let hit = walker.hits.iter().flat_map(|posting| predicates.runs(*posting));
+    without_posting(&predicates, walker)
+        .chain(hit)
+        .filter(|run| run.rows().contains(&row))
+        .map(|run| Candidate::new(NO_POSTING, run, &predicates))
+        .filter(|candidate| candidate.passes_first(walker))
+        .map(|candidate| Passage::behind(candidate.run, predicates.list(candidate.guard.list), walker))
+        .any(|passage| !matches!(passage, Passage::Closed))
+}
+
+/// Adds satisfied rows, to those before if they are neighbours. Their subscriptions are looked up later, all at once.
+fn satisfy(satisfied: &mut Vec<Range<u32>>, rows: Range<u32>) {
+    match satisfied.last_mut() {
+        Some(last) if last.end == rows.start => last.end = rows.end,
+        _ => satisfied.push(rows),
+    }
+}
+
+/// What the guards of a run say.
+#[derive(Clone, Copy)]
+enum Passage<'a> {
+    /// No row can be satisfied.
+    Closed,
+    /// Rows may be satisfied.
+    Open,
+    /// Rows may be satisfied, and joins decide which.
+    Joined(GuardList<'a>),
+    /// All rows are satisfied.
+    Decided,
+}
+
+impl<'a> Passage<'a> {
+    /// Where the first guards have said nothing against it.
+    #[inline]
+    fn behind(run: &Run, list: GuardList<'a>, walker: &Walker) -> Passage<'a> {
+        let open = if run.is_decided() { Passage::Decided } else { Passage::Open };
+        if !list.guards.iter().all(|posting| walker.hit.contains(*posting)) {
+            return Passage::Closed;
+        }
+        if run.is_conjunctive() && !list.anchors.iter().any(|anchor| walker.repeated.contains(*anchor)) {
+            return Passage::Decided;
+        }
+        if list.joins.is_empty() { open } else { Passage::Joined(list) }
+    }
+}
+
+/// A run that a document leads to, and what guards it.
+#[derive(Clone, Copy)]
+struct Candidate<'a> {
+    access: Posting,
+    run: &'a Run,
+    guard: &'a Guard,
+}
+
+impl<'a> Candidate<'a> {
+    #[inline]
+    fn new(access: Posting, run: &'a Run, predicates: &PredicateIndex<'a>) -> Candidate<'a> {
+        Candidate { access, run, guard: predicates.guards.get(run.guard as usize).unwrap_or(&Guard::NONE) }
+    }
+
+    /// Whether the document hits what the first guards ask for.
+    #[inline]
+    fn passes_first(&self, walker: &Walker) -> bool {
+        // No branches: which way they go can not be predicted, and what comes next need not wait for it.
+        self.guard.first.iter().fold(true, |all, posting| all & walker.hit.contains_if_within(*posting))
+    }
+}
+
+/// What is kept between documents.
+#[derive(Debug, Default)]
+pub(super) struct Kept {
+    joiner: Joiner,
+    rows_seen: BitSet,
+    flat_plans: HashMap<u32, Option<Arc<FlatPlan>>, FixedState>,
+}
+
+impl Kept {
+    /// Bytes in use.
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.rows_seen.memory_bytes() + self.joiner.memory_bytes()
+    }
+}
+
+/// What came out.
+#[derive(Default)]
+pub(super) struct Judgement {
+    /// Rows.
+    pub(super) satisfied: Vec<Range<u32>>,
+    /// Rows whose evaluation failed.
+    pub(super) failed: Vec<(u32, EvaluateError)>,
+    pub(super) rows: RowCounts,
+}
+
+/// Judges the candidates of one document in one segment.
+pub(super) struct Judge<'a> {
+    view: View<'a>,
+    predicates: PredicateIndex<'a>,
+    /// What the document hits.
+    walker: &'a Walker,
+    document: &'a Document,
+    symbols: &'a DocumentSymbols,
+    kept: &'a mut Kept,
+    flat_views: HashMap<u32, FlatView, FixedState>,
+    verifier: Verifier<'a>,
+    /// Rows to be verified: signature and row.
+    pending: Vec<(u32, u32)>,
+    batch: Vec<(Signature, u32)>,
+    constants: Vec<ConstantRef<'a>>,
+    scratch: Scratch,
+    held: Vec<u32>,
+    out: Judgement,
+}
+
+impl<'a> Judge<'a> {
+    pub(super) fn new(
+        segment: &'a Segment,
+        walker: &'a Walker,
+        document: &'a Document,
+        symbols: &'a DocumentSymbols,
+        kept: &'a mut Kept,
+        cost_limit: u64,
+    ) -> Judge<'a> {
+        kept.joiner.clear();
+        Judge {
+            view: segment.view(),
+            predicates: segment.predicates(),
+            walker,
+            document,
+            symbols,
+            kept,
+            flat_views: HashMap::default(),
+            verifier: Verifier::new(document, symbols, cost_limit),
+            pending: Vec::new(),
+            batch: Vec::new(),
+            constants: Vec::new(),
+            scratch: Scratch::default(),
+            held: Vec::new(),
+            out: Judgement::default(),
+        }
+    }
+
+    /// Judges all runs that the document leads to. What is read of the index is scattered over memory, and each part
+    /// says where the next one is; so one part of many runs is read before the next part of any: the processor then
+    /// waits for many lines at a time, not for one.
+    pub(super) fn run_all(mut self) -> Judgement {
+        let (walker, predicates) = (self.walker, self.predicates);
+        self.kept.rows_seen.reserve(self.view.row_count() as usize);
+        let mut block = Vec::with_capacity(JUDGE_BATCH);
+        for run in without_posting(&predicates, walker) {
+            self.look(NO_POSTING, run, &mut block);
+        }
+        let mut found: [(Posting, Range<u32>); JUDGE_BATCH] = std::array::from_fn(|_| (NO_POSTING, 0..0));
+        for hits in walker.hits.chunks(JUDGE_BATCH) {
+            for (posting, into) in hits.iter().zip(&mut found) {
+                *into = (*posting, predicates.run_numbers(*posting));
+            }
+            for (posting, numbers) in &found[..hits.len()] {
+                for run in &predicates.runs[numbers.start as usize..numbers.end as usize] {
+                    self.look(*posting, run, &mut block);
+                }
+            }
+        }
+        self.judge_block(&block);
+        self.verify_pending();
+        self.kept.rows_seen.clear();
+        self.out
+    }
+
+    #[inline]
+    fn look(&mut self, access: Posting, run: &'a Run, block: &mut Vec<Candidate<'a>>) {
+        if run.is_settled() {
+            // Mere existence: of these there are many, and nothing has to be asked.
+            self.out.rows.candidates += run.rows().len() as u64;
+            self.out.rows.decided += run.rows().len() as u64;
+            satisfy(&mut self.out.satisfied, run.rows());
+            return;
+        }
+        block.push(Candidate::new(access, run, &self.predicates));
+        if block.len() == JUDGE_BATCH {
+            self.judge_block(block);
+            block.clear();
+        }
+    }
+
+    /// Judges some runs.
+    fn judge_block(&mut self, block: &[Candidate<'a>]) {
+        let mut passing = [0u8; JUDGE_BATCH];
+        let mut count = 0;
+        for (at, candidate) in block.iter().enumerate() {
+            let passes = candidate.passes_first(self.walker);
+            passing[count] = at as u8;
+            count += usize::from(passes);
+            self.out.rows.guarded += u64::from(!passes) * candidate.run.rows().len() as u64;
+        }
+        for at in &passing[..count] {
+            self.judge_run(&block[*at as usize]);
+        }
+    }
+
+    fn judge_run(&mut self, candidate: &Candidate<'a>) {
+        let Candidate { access, run, guard } = *candidate;
+        let mut passage = Passage::behind(run, self.predicates.list(guard.list), self.walker);
+        if let Passage::Joined(list) = passage {
+            let operands = Operands { access, guard, list };
+            passage = match self.kept.joiner.decide(self.document, &self.walker.places, &operands) {
+                Some(true) => Passage::Decided,
+                Some(false) => Passage::Closed,
+                None => Passage::Open,
+            };
+        }
+        if matches!(passage, Passage::Closed) {
+            self.out.rows.guarded += run.rows().len() as u64;
+        } else if run.is_shared() {
+            // Rows in several postings are judged once each.
+            for row in run.rows() {
+                if self.kept.rows_seen.insert(row) {
+                    self.judge(run, passage, row..row + 1);
+                }
+            }
+        } else {
+            self.judge(run, passage, run.rows());
+        }
+    }
+
+    fn judge(&mut self, run: &Run, passage: Passage<'_>, rows: Range<u32>) {
+        self.out.rows.candidates += rows.len() as u64;
+        if matches!(passage, Passage::Decided) {
+            self.out.rows.decided += rows.len() as u64;
+            satisfy(&mut self.out.satisfied, rows);
+        } else if rows.len() < MIN_COLUMNAR_ROWS || !self.refine(run, rows.clone()) {
+            self.verify(run.signature, rows);
+        }
+        if self.pending.len() >= VERIFY_BATCH {
+            self.verify_pending();
+        }
+    }
+
+    fn verify(&mut self, signature: u32, rows: Range<u32>) {
+        self.pending.extend(rows.map(|row| (signature, row)));
+    }
+
+    /// Verifies the pending rows. What it reads of the index is scattered over memory, so it reads the same part of
+    /// all rows before the next part of any: the processor then waits for many lines at a time, not for one.
+    fn verify_pending(&mut self) {
+        let view = self.view;
+        for pending in self.pending.chunks(VERIFY_BATCH) {
+            self.out.rows.verified += pending.len() as u64;
+            self.batch.clear();
+            self.batch.extend(pending.iter().map(|(signature, row)| (view.signature(*signature), *row)));
+            self.constants.clear();
+            for (signature, row) in &self.batch {
+                self.constants.extend((0..signature.slots).map(|slot| view.constant(signature, *row, slot)));
+            }
+            let mut constants = &self.constants[..];
+            for (signature, row) in &self.batch {
+                let (own, others) = constants.split_at(signature.slots as usize);
+                constants = others;
+                match self.verifier.verify(view.query(signature), signature.plain, own) {
+                    Ok(true) => satisfy(&mut self.out.satisfied, *row..row + 1),
+                    Ok(false) => {}
+                    Err(error) => self.out.failed.push((*row, error)),
+                }
+            }
+        }
+        self.pending.clear();
+    }
+
+    /// Judges the rows of a flat signature by columns; false if the signature is not flat.
+    fn refine(&mut self, run: &Run, rows: Range<u32>) -> bool {
+        let view = self.view;
+        let signature = view.signature(run.signature);
+        let query = view.query(&signature);
+        let plan = self
+            .kept
+            .flat_plans
+            .entry(run.signature)
+            .or_insert_with(|| if signature.plain { FlatPlan::new(&query).map(Arc::new) } else { None });
+        let Some(plan) = plan.clone() else { return false };
+        let seen = self
+            .flat_views
+            .entry(run.signature)
+            .or_insert_with(|| FlatView::new(&plan, &query, &view, self.document, self.symbols));
+        self.out.rows.columnar += rows.len() as u64;
+        let mut held = std::mem::take(&mut self.held);
+        held.clear();
+        seen.refine(&plan, &view, &signature, rows, &mut self.scratch, &mut held);
+        for row in &held {
+            if plan.residual {
+                self.verify(run.signature, *row..row + 1);
+            } else {
+                satisfy(&mut self.out.satisfied, *row..row + 1);
+            }
+        }
+        self.held = held;
+        true
+    }
+}

@@ -1,0 +1,286 @@
+//! Where in a document postings were hit, and joins of these places.
+//!
+//! What is joined and why that decides is said in the index, where joins are made.
+
+use crate::document::{Document, NodeId};
+use crate::predicates::joins::{Input, Operand, joins};
+use crate::predicates::{FIRST_GUARDS, Guard, GuardList, Posting};
+
+/// Number of a list of nodes.
+pub(super) type ListId = u32;
+
+/// The end of a chain.
+const END: u32 = u32::MAX;
+
+/// Nodes that one decision may look at; with more, verification comes to an end earlier if it ends at the first nodes.
+const BUDGET: usize = 4096;
+
+/// The nodes at which postings were hit, of those for which it matters.
+///
+/// Many postings are hit by the same nodes: those of one state of the path automaton, or of one value in a state. So
+/// the nodes are in lists, and each posting has a chain of lists.
+#[derive(Debug, Default)]
+pub(super) struct Places {
+    lists: Vec<List>,
+    nodes: Vec<(NodeId, u32)>,
+    links: Vec<Link>,
+    /// First link of each posting.
+    first: Vec<u32>,
+}
+
+#[derive(Debug)]
+struct List {
+    first: u32,
+    count: u32,
+}
+
+#[derive(Debug)]
+struct Link {
+    posting: Posting,
+    list: ListId,
+    next: u32,
+}
+
+impl Places {
+    /// Forgets everything.
+    pub(super) fn clear(&mut self, posting_count: usize) {
+        for link in self.links.drain(..) {
+            self.first[link.posting as usize] = END;
+        }
+        self.lists.clear();
+        self.nodes.clear();
+        if self.first.len() < posting_count {
+            self.first.resize(posting_count, END);
+        }
+    }
+
+    /// A new list, for these postings.
+    pub(super) fn list(&mut self, postings: &[Posting]) -> ListId {
+        let list = self.lists.len() as ListId;
+        self.lists.push(List { first: END, count: 0 });
+        for posting in postings {
+            let first = &mut self.first[*posting as usize];
+            self.links.push(Link { posting: *posting, list, next: *first });
+            *first = (self.links.len() - 1) as u32;
+        }
+        list
+    }
+
+    /// Adds a node to a list.
+    #[inline]
+    pub(super) fn add(&mut self, list: ListId, node: NodeId) {
+        let list = &mut self.lists[list as usize];
+        self.nodes.push((node, list.first));
+        list.first = (self.nodes.len() - 1) as u32;
+        list.count += 1;
+    }
+
+    fn lists_of(&self, posting: Posting) -> impl Iterator<Item = &List> {
+        let mut next = self.first[posting as usize];
+        std::iter::from_fn(move || {
+            let link = self.links.get(next as usize)?;
+            next = link.next;
+            Some(&self.lists[link.list as usize])
+        })
+    }
+
+    fn count(&self, posting: Posting) -> usize {
+        self.lists_of(posting).map(|list| list.count as usize).sum()
+    }
+
+    /// Calls `visit` for the nodes of a posting until it says true.
+    #[inline]
+    fn any(&self, posting: Posting, mut visit: impl FnMut(NodeId) -> bool) -> bool {
+        for list in self.lists_of(posting) {
+            let mut next = list.first;
+            while let Some((node, following)) = self.nodes.get(next as usize) {
+                if visit(*node) {
+                    return true;
+                }
+                next = *following;
+            }
+        }
+        false
+    }
+
+    /// Bytes in use.
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.lists.capacity() * size_of::<List>()
+            + self.nodes.capacity() * 8
+            + self.links.capacity() * size_of::<Link>()
+            + self.first.capacity() * 4
+    }
+}
+
+/// What a run is reached by and what else it asks for.
+pub(super) struct Operands<'a> {
+    pub(super) access: Posting,
+    pub(super) guard: &'a Guard,
+    pub(super) list: GuardList<'a>,
+}
+
+impl Operands<'_> {
+    /// Access, first guards, further guards, places.
+    fn posting(&self, number: usize) -> Posting {
+        let Some(number) = number.checked_sub(1) else { return self.access };
+        let Some(further) = number.checked_sub(FIRST_GUARDS) else { return self.guard.first[number] };
+        let Some(place) = further.checked_sub(self.list.guards.len()) else { return self.list.guards[further] };
+        self.list.places[place]
+    }
+}
+
+/// Decides joins. What it works with is kept between documents.
+#[derive(Debug, Default)]
+pub(super) struct Joiner {
+    /// For each node of the document, the last number it was given; empty until they are needed.
+    marks: Vec<u32>,
+    /// Numbers up to this one are given away.
+    last_mark: u32,
+    /// Nodes of the joins of one run, and where those of each end.
+    nodes: Vec<NodeId>,
+    ends: Vec<usize>,
+    fresh: Vec<NodeId>,
+}
+
+impl Joiner {
+    /// Forgets the document before.
+    pub(super) fn clear(&mut self) {
+        self.marks.clear();
+        self.last_mark = 0;
+    }
+
+    /// Bytes in use.
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.marks.capacity() * 4
+    }
+
+    /// Whether all joins of a run have nodes; `None` if there are too many nodes to look at. All postings were hit.
+    pub(super) fn decide(&mut self, document: &Document, places: &Places, operands: &Operands<'_>) -> Option<bool> {
+        self.nodes.clear();
+        self.ends.clear();
+        let mut budget = BUDGET;
+        for (top, inputs) in joins(operands.list.joins) {
+            self.fresh.clear();
+            if !self.join(document, places, operands, inputs, top, &mut budget)? {
+                return Some(false);
+            }
+            self.nodes.append(&mut self.fresh);
+            self.ends.push(self.nodes.len());
+        }
+        Some(true)
+    }
+
+    /// Finds the nodes of a join; whether there are any. With `enough` the first one is.
+    fn join(
+        &mut self,
+        document: &Document,
+        places: &Places,
+        operands: &Operands<'_>,
+        inputs: &[Input],
+        enough: bool,
+        budget: &mut usize,
+    ) -> Option<bool> {
+        if self.marks.is_empty() || self.last_mark > u32::MAX - inputs.len() as u32 {
+            self.marks.clear();
+            self.marks.resize(document.len(), 0);
+            self.last_mark = 0;
+        }
+        let Joiner { marks, last_mark, nodes, ends, fresh } = self;
+        let earlier = |join: usize| &nodes[join.checked_sub(1).map_or(0, |before| ends[before])..ends[join]];
+        // The one with the fewest nodes begins; where there is a gap, nodes may lead to more than one branch, or to none.
+        let size = |input: &Input| match input.operand() {
+            Operand::Posting(number) => places.count(operands.posting(number)),
+            Operand::Join(number) => earlier(number).len(),
+        };
+        let sizes = inputs.iter().map(|input| if input.has_gap() { usize::MAX } else { size(input) });
+        let (begins, fewest) = sizes.enumerate().min_by_key(|(_, size)| *size)?;
+        if fewest > *budget {
+            return None;
+        }
+        let others = (0..inputs.len()).filter(|at| *at != begins);
+        for (done, at) in std::iter::once(begins).chain(others).enumerate() {
+            let input = inputs[at];
+            let last = done + 1 == inputs.len();
+            let mut round = Round {
+                document,
+                marks,
+                first: done == 0,
+                before: *last_mark,
+                found: last.then_some(&mut *fresh),
+                enough: last && enough,
+                reached: false,
+                budget,
+                exhausted: false,
+            };
+            match input.operand() {
+                Operand::Posting(number) => places.any(operands.posting(number), |node| round.climb(input, node)),
+                Operand::Join(number) => earlier(number).iter().any(|node| round.climb(input, *node)),
+            };
+            if round.exhausted {
+                return None;
+            }
+            if !round.reached {
+                return Some(false);
+            }
+            *last_mark += 1;
+        }
+        Some(true)
+    }
+}
+
+/// One input of a join: it takes nodes up to branches and marks those that all inputs before lead to.
+struct Round<'a> {
+    document: &'a Document,
+    marks: &'a mut [u32],
+    /// Whether no input was before.
+    first: bool,
+    /// The mark of those that the input before led to; the next one is ours.
+    before: u32,
+    /// If no input follows: the nodes of the join.
+    found: Option<&'a mut Vec<NodeId>>,
+    /// Whether to stop at the first one.
+    enough: bool,
+    reached: bool,
+    budget: &'a mut usize,
+    exhausted: bool,
+}
+
+impl Round<'_> {
+    /// Takes a node up; whether to stop.
+    #[inline]
+    fn climb(&mut self, input: Input, node: NodeId) -> bool {
+        let mut at = node;
+        for _ in 0..input.levels() {
+            at = self.document.node(at).parent;
+        }
+        loop {
+            let Some(left) = self.budget.checked_sub(1) else {
+                self.exhausted = true;
+                return true;
+            };
+            *self.budget = left;
+            if self.meet(at) {
+                return true;
+            }
+            if at == 0 || !input.has_gap() {
+                return false;
+            }
+            at = self.document.node(at).parent;
+        }
+    }
+
+    #[inline]
+    fn meet(&mut self, branch: NodeId) -> bool {
+        let mark = &mut self.marks[branch as usize];
+        let own = self.before + 1;
+        if *mark == own || !(self.first || *mark == self.before) {
+            return false;
+        }
+        *mark = own;
+        self.reached = true;
+        if let Some(found) = &mut self.found {
+            found.push(branch);
+        }
+        self.enough
+    }
+}
