@@ -52,7 +52,7 @@ class Broker:
         """An empty broker. `matcher` overrides the settings' one."""
         settings = BrokerSettings() if settings is None else settings
         limits = settings.limits
-        index = _core.Index(limits.for_core(), limits.cost_limit, settings.xpush.for_core())
+        index = _core.Index(limits.for_core(), limits.cost_limit, settings.xpush.for_core(), settings.strategy)
         self._adopt(index, settings, matcher)
 
     def _adopt(self, index: _core.Index, settings: BrokerSettings, matcher: MatcherName | None) -> None:
@@ -73,7 +73,12 @@ class Broker:
         limits = settings.limits
         broker = cls.__new__(cls)
         index = _core.Index.load(
-            os.fspath(path), verify, limits.cost_limit, limits.for_core(), settings.xpush.for_core()
+            os.fspath(path),
+            verify,
+            limits.cost_limit,
+            limits.for_core(),
+            settings.xpush.for_core(),
+            settings.strategy,
         )
         broker._adopt(index, settings, None)
         return broker
@@ -118,6 +123,7 @@ class Broker:
         namespaces: Mapping[str, str] | None = None,
         stream: str | None = None,
         ignore_namespaces: bool = False,
+        notify_empty: bool = False,
     ) -> None:
         """Register one subscription, given whole or by its id, query and options; one of the same id is replaced.
 
@@ -134,7 +140,9 @@ class Broker:
         if isinstance(subscription, str):
             if query is None:
                 raise TypeError("register(id, query): the query is missing")
-            subscription = Subscription(subscription, query, language, namespaces, stream, ignore_namespaces)
+            subscription = Subscription(
+                subscription, query, language, namespaces, stream, ignore_namespaces, notify_empty
+            )
         elif query is not None:
             raise TypeError("register(subscription): the query is part of the subscription")
         batch = tabular.from_records([(tabular.check(subscription), None)])
@@ -152,8 +160,9 @@ class Broker:
 
         `subscriptions`: an iterable of `Subscription`, mappings, or tuples `(id, query, ...)`; or an Arrow table,
         record batch, reader, or anything with `__arrow_c_stream__`, with the columns `id` (or `subscription_id`),
-        `query` and optionally `language`, `namespaces` (JSON text or map), `stream`, `ignore_namespaces`; or what
-        `sardonyx.subscriptions.read` gives. `on_progress` is told the number of subscriptions handled so far.
+        `query` and optionally `language`, `namespaces` (JSON text or map), `stream`, `ignore_namespaces`,
+        `notify_empty`; or what `sardonyx.subscriptions.read` gives. `on_progress` is told the number of subscriptions
+        handled so far.
 
         >>> broker = Broker()
         >>> report = broker.register_many([("1", "/a"), ("2", "/b["), {"id": "3", "query": "//c"}])
@@ -232,6 +241,25 @@ class Broker:
         (1, 0)
         """
         self._index.compact()
+
+    def transform(self, document: Document | bytes | str) -> dict[str, str]:
+        """What the transformations make of a document: XML text by subscription id, in the order of the ids.
+
+        A subscription that selects nothing of the document has no entry, unless it has `notify_empty`. Raises
+        `DocumentError`, and `DynamicError` or `CostLimitError` if one of the transformations fails (`match_batch`
+        reports that one and answers for all others).
+
+        >>> broker = Broker()
+        >>> query = "<cheap>{for $i in /shop/item where $i/price < 10 return $i/name}</cheap>"
+        >>> broker.register("cheap", query, language="xquery")
+        >>> broker.transform("<shop><item><name>pen</name><price>5</price></item></shop>")
+        {'cheap': '<cheap><name>pen</name></cheap>'}
+        >>> broker.transform("<shop><item><name>pen</name><price>50</price></item></shop>")
+        {}
+        """
+        payload, stream, name = payloads.single(document)
+        with payloads.named(name):
+            return dict(self._index.transform(payload, stream))
 
     @overload
     def match(self, document: Document | bytes | str, nodes: Literal[False] = False) -> list[str]: ...
