@@ -17,7 +17,7 @@ import pyarrow as pa
 from sardonyx import _core, payloads, tabular
 from sardonyx.config import BrokerSettings, MatcherName
 from sardonyx.errors import SettingsError, UnknownSubscriptionError, from_core
-from sardonyx.explanation import Explanation
+from sardonyx.explanation import Explanation, PlanExplanation
 from sardonyx.model import DeadLetter, Document, MatchedNode, Notification, Subscription
 from sardonyx.reports import MatchReport, MatchResult, PublishReport, RegisterReport
 from sardonyx.tabular import Defaults, SubscriptionBatch
@@ -266,7 +266,7 @@ class Broker:
     @overload
     def match(self, document: Document | bytes | str, nodes: Literal[True]) -> list[MatchResult]: ...
     def match(self, document: Document | bytes | str, nodes: bool = False) -> list[str] | list[MatchResult]:
-        """The ids of the subscriptions that a document satisfies, sorted.
+        """The ids of the subscriptions that a document satisfies, sorted; `transform` gives the results of some.
 
         With `nodes` each comes with the nodes that its query selected (at most `BrokerSettings.node_limit`). Raises
         `DocumentError` for a document that can not be processed, and `CostLimitError` if a query costs too much on it
@@ -319,6 +319,8 @@ class Broker:
     def publish(self, document: Document) -> PublishReport:
         """Match one document and make the notifications; a bad document becomes a dead letter, not an exception.
 
+        Those of transformations hold the `result`.
+
         >>> broker = Broker()
         >>> broker.register("1", "/a")
         >>> [n.subscription_id for n in broker.publish(Document("m1", b"<a/>"))]
@@ -337,26 +339,33 @@ class Broker:
         while chunk := list(islice(items, _PUBLISH_DOCUMENTS)):
             report = self.match_batch(chunk, threads=threads)
             names = [document.document_id for document in chunk]
-            for name, found in zip(names, report.ids(), strict=True):
-                notifications.extend(Notification.of(name, who) for who in found)
+            for name, found, results in zip(names, report.ids(), report.results(), strict=True):
+                notifications.extend(Notification.of(name, who, results.get(who)) for who in found)
             letters.extend(report.dead_letters(names))
             count += len(chunk)
         return PublishReport(tuple(notifications), tuple(letters), count)
 
-    def explain(self, subscription_id: str, document: Document | bytes | str) -> Explanation:
+    def explain(self, subscription_id: str, document: Document | bytes | str) -> Explanation | PlanExplanation:
         """Why a document does or does not satisfy a subscription; `print` the answer.
 
-        Raises `UnknownSubscriptionError` and `DocumentError`.
+        Of a filter it shows which parts hold, of a transformation the plan and the result
+        (`sardonyx.explanation.PlanExplanation`). Raises `UnknownSubscriptionError` and `DocumentError`.
 
         >>> broker = Broker()
         >>> broker.register("big", "/order[@total > 100]")
         >>> broker.explain("big", "<order total='20'/>").matched
         False
         """
-        if subscription_id not in self:
+        known = self._index.get(subscription_id)
+        if known is None:
             raise UnknownSubscriptionError("no such subscription is registered", subscription_id=subscription_id)
         payload, stream, name = payloads.single(document)
         with payloads.named(name):
+            if known["language"] == "xquery":
+                said = self._index.explain_transformation(  # type: ignore[attr-defined]
+                    subscription_id, payload, stream
+                )
+                return PlanExplanation.from_core(subscription_id, known["stream"] in (None, stream), said)
             return Explanation.from_core(subscription_id, self._index.explain(subscription_id, payload, stream))
 
     def save(self, path: str | os.PathLike[str]) -> str:
