@@ -7,11 +7,12 @@ Private: use `sardonyx.Broker`, `sardonyx.Document` and friends. Errors are rais
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias, TypedDict, final, type_check_only
 
-__all__ = ["Document", "Index", "Splitter", "__version__", "check", "notification_ids"]
+__all__ = ["Document", "Index", "Splitter", "__version__", "check", "evaluate_xquery", "notification_ids"]
 
 __version__: str
 
 Matcher: TypeAlias = Literal["inverted", "xpush", "naive"]
+Strategy: TypeAlias = Literal["naive", "F", "FW", "FWR", "shared"]
 
 @type_check_only
 class ErrorFields(TypedDict):
@@ -79,8 +80,12 @@ class Index:
         limits: Mapping[str, int | str] | None = None,
         cost_limit: int | None = None,
         xpush: Mapping[str, Any] | None = None,
+        strategy: Strategy = "shared",
     ) -> Index:
-        """An empty index; `xpush` holds options of that matcher, named as in `sardonyx.config.XPushSettings`."""
+        """An empty index; `xpush` holds options of that matcher, named as in `sardonyx.config.XPushSettings`.
+
+        `strategy` is what the plans of transformations share; it changes costs, never answers.
+        """
     @property
     def generation(self) -> int: ...
     def __len__(self) -> int:
@@ -91,13 +96,14 @@ class Index:
 
         `table`: anything with `__arrow_c_stream__` or `__arrow_c_array__` (record batch): columns `subscription_id`,
         `query` (strings), optional `namespaces` (string: JSON object prefix -> URI), `ignore_namespaces` (bool),
-        `stream` (string; null: every stream). Returns the refused rows as (row, subscription_id, error fields);
-        the others are registered. Of several rows with one id the last wins.
+        `stream` (string; null: every stream), `language` (string; null: `xpath`, a filter; `xquery`: a transformation),
+        `notify_empty` (bool; for transformations). Returns the refused rows as (row, subscription_id, error fields);
+        the others are registered. Of several rows with one id the last wins, in whichever language.
         """
     def unregister(self, subscription_ids: Sequence[str]) -> list[str]:
         """Remove subscriptions as one generation; returns the ids that were not there."""
     def get(self, subscription_id: str) -> dict[str, Any] | None:
-        """The subscription's `query` as canonical text, and its `stream`."""
+        """The subscription's `query` (a filter's as canonical text, others as given), `stream` and `language`."""
     def ids(self) -> Any:
         """Arrow array (capsule interface) of the live subscription ids."""
     def compact(self) -> None:
@@ -106,18 +112,21 @@ class Index:
         It is not needed: what is due is merged in the background. The population and its generation stay the same.
         """
     def match(self, payload: bytes | str, stream: str | None = None, matcher: Matcher = "inverted") -> list[str]:
-        """Ids of the satisfied subscriptions, sorted."""
+        """Ids of the satisfied subscriptions, sorted; of transformations those that have a result."""
+    def transform(self, payload: bytes | str, stream: str | None = None) -> list[tuple[str, str]]:
+        """The results of the transformations that have one: subscription id and XML text, sorted by id."""
     def match_nodes(
         self, payload: bytes | str, stream: str | None = None, matcher: Matcher = "inverted", node_limit: int = 1000
     ) -> list[tuple[str, list[MatchedNode]]]:
-        """As `match`, with the nodes that each selected (empty for expressions that are not node-sets)."""
+        """As `match`, with the nodes that each selected; none for transformations and values that are no node-sets."""
     def match_batch(
         self, payloads: Any, streams: Any | None = None, threads: int = 1, matcher: Matcher = "inverted"
     ) -> tuple[Any, Any]:
         """Match an Arrow array of binary or string documents.
 
         Returns two Arrow record batches (capsule interface). Matches: `document` (uint32, row), `subscription_id`
-        (dictionary<uint32, string>), ordered by row. Errors: `document`, `subscription_id` (null unless one
+        (dictionary<uint32, string>), ordered by row; with any transformation registered also `result`
+        (dictionary<uint32, string>, null for filters). Errors: `document`, `subscription_id` (null unless one
         subscription could not be evaluated), `kind`, `message`, `line`, `column`, `offset` (uint64, nullable). A null
         payload is an error of kind `missing_payload`.
         """
@@ -143,6 +152,7 @@ class Index:
         cost_limit: int | None = None,
         limits: Mapping[str, int | str] | None = None,
         xpush: Mapping[str, Any] | None = None,
+        strategy: Strategy = "shared",
     ) -> Index:
         """Open a saved index by memory map; raises `IndexFormatError` if it is foreign, truncated or damaged."""
     def stats(self) -> dict[str, int]:
@@ -153,6 +163,7 @@ class Index:
         the `part_..._bytes`, one for each section of the images and `part_layout_bytes` for headers and padding;
         `tombstone_bytes`, `cache_bytes`. Matching so far: `documents`, `path_states`, `path_cache_clears`,
         `candidate_rows`, `guarded_rows`, `decided_rows`, `columnar_rows`, `verified_rows`.
+        Of transformations: `transformations`, `plans`, `plan_streams`, `plan_conditions`, `plan_paths`.
         Of the matcher `xpush`: `xpush_states`, `xpush_lookups`, `xpush_hits`, ...; docs/xpush.md describes each.
         """
     def groups(self, limit: int) -> list[Group]:
@@ -165,6 +176,15 @@ def check(
     limits: Mapping[str, int | str] | None = None,
 ) -> str:
     """Parse a filter; returns its canonical text, raises `SubscriptionError`."""
+
+def evaluate_xquery(
+    query: str,
+    payload: bytes | str,
+    namespaces: Mapping[str, str] | None = None,
+    limits: Mapping[str, int | str] | None = None,
+    cost_limit: int | None = None,
+) -> str:
+    """The result of one query on one document as XML text, by the exact evaluator: the oracle of all strategies."""
 
 def notification_ids(document_ids: Any, subscription_ids: Any) -> Any:
     """The `notification_id` of each pair, as an Arrow string array.

@@ -17,7 +17,7 @@ import pyarrow as pa
 from sardonyx import _core, payloads, tabular
 from sardonyx.config import BrokerSettings, MatcherName
 from sardonyx.errors import SettingsError, UnknownSubscriptionError, from_core
-from sardonyx.explanation import Explanation
+from sardonyx.explanation import Explanation, PlanExplanation
 from sardonyx.model import DeadLetter, Document, MatchedNode, Notification, Subscription
 from sardonyx.reports import MatchReport, MatchResult, PublishReport, RegisterReport
 from sardonyx.tabular import Defaults, SubscriptionBatch
@@ -52,7 +52,7 @@ class Broker:
         """An empty broker. `matcher` overrides the settings' one."""
         settings = BrokerSettings() if settings is None else settings
         limits = settings.limits
-        index = _core.Index(limits.for_core(), limits.cost_limit, settings.xpush.for_core())
+        index = _core.Index(limits.for_core(), limits.cost_limit, settings.xpush.for_core(), settings.strategy)
         self._adopt(index, settings, matcher)
 
     def _adopt(self, index: _core.Index, settings: BrokerSettings, matcher: MatcherName | None) -> None:
@@ -73,7 +73,12 @@ class Broker:
         limits = settings.limits
         broker = cls.__new__(cls)
         index = _core.Index.load(
-            os.fspath(path), verify, limits.cost_limit, limits.for_core(), settings.xpush.for_core()
+            os.fspath(path),
+            verify,
+            limits.cost_limit,
+            limits.for_core(),
+            settings.xpush.for_core(),
+            settings.strategy,
         )
         broker._adopt(index, settings, None)
         return broker
@@ -118,6 +123,7 @@ class Broker:
         namespaces: Mapping[str, str] | None = None,
         stream: str | None = None,
         ignore_namespaces: bool = False,
+        notify_empty: bool = False,
     ) -> None:
         """Register one subscription, given whole or by its id, query and options; one of the same id is replaced.
 
@@ -134,7 +140,9 @@ class Broker:
         if isinstance(subscription, str):
             if query is None:
                 raise TypeError("register(id, query): the query is missing")
-            subscription = Subscription(subscription, query, language, namespaces, stream, ignore_namespaces)
+            subscription = Subscription(
+                subscription, query, language, namespaces, stream, ignore_namespaces, notify_empty
+            )
         elif query is not None:
             raise TypeError("register(subscription): the query is part of the subscription")
         batch = tabular.from_records([(tabular.check(subscription), None)])
@@ -152,8 +160,9 @@ class Broker:
 
         `subscriptions`: an iterable of `Subscription`, mappings, or tuples `(id, query, ...)`; or an Arrow table,
         record batch, reader, or anything with `__arrow_c_stream__`, with the columns `id` (or `subscription_id`),
-        `query` and optionally `language`, `namespaces` (JSON text or map), `stream`, `ignore_namespaces`; or what
-        `sardonyx.subscriptions.read` gives. `on_progress` is told the number of subscriptions handled so far.
+        `query` and optionally `language`, `namespaces` (JSON text or map), `stream`, `ignore_namespaces`,
+        `notify_empty`; or what `sardonyx.subscriptions.read` gives. `on_progress` is told the number of subscriptions
+        handled so far.
 
         >>> broker = Broker()
         >>> report = broker.register_many([("1", "/a"), ("2", "/b["), {"id": "3", "query": "//c"}])
@@ -233,12 +242,31 @@ class Broker:
         """
         self._index.compact()
 
+    def transform(self, document: Document | bytes | str) -> dict[str, str]:
+        """What the transformations make of a document: XML text by subscription id, in the order of the ids.
+
+        A subscription that selects nothing of the document has no entry, unless it has `notify_empty`. Raises
+        `DocumentError`, and `DynamicError` or `CostLimitError` if one of the transformations fails (`match_batch`
+        reports that one and answers for all others).
+
+        >>> broker = Broker()
+        >>> query = "<cheap>{for $i in /shop/item where $i/price < 10 return $i/name}</cheap>"
+        >>> broker.register("cheap", query, language="xquery")
+        >>> broker.transform("<shop><item><name>pen</name><price>5</price></item></shop>")
+        {'cheap': '<cheap><name>pen</name></cheap>'}
+        >>> broker.transform("<shop><item><name>pen</name><price>50</price></item></shop>")
+        {}
+        """
+        payload, stream, name = payloads.single(document)
+        with payloads.named(name):
+            return dict(self._index.transform(payload, stream))
+
     @overload
     def match(self, document: Document | bytes | str, nodes: Literal[False] = False) -> list[str]: ...
     @overload
     def match(self, document: Document | bytes | str, nodes: Literal[True]) -> list[MatchResult]: ...
     def match(self, document: Document | bytes | str, nodes: bool = False) -> list[str] | list[MatchResult]:
-        """The ids of the subscriptions that a document satisfies, sorted.
+        """The ids of the subscriptions that a document satisfies, sorted; `transform` gives the results of some.
 
         With `nodes` each comes with the nodes that its query selected (at most `BrokerSettings.node_limit`). Raises
         `DocumentError` for a document that can not be processed, and `CostLimitError` if a query costs too much on it
@@ -291,6 +319,8 @@ class Broker:
     def publish(self, document: Document) -> PublishReport:
         """Match one document and make the notifications; a bad document becomes a dead letter, not an exception.
 
+        Those of transformations hold the `result`.
+
         >>> broker = Broker()
         >>> broker.register("1", "/a")
         >>> [n.subscription_id for n in broker.publish(Document("m1", b"<a/>"))]
@@ -309,26 +339,33 @@ class Broker:
         while chunk := list(islice(items, _PUBLISH_DOCUMENTS)):
             report = self.match_batch(chunk, threads=threads)
             names = [document.document_id for document in chunk]
-            for name, found in zip(names, report.ids(), strict=True):
-                notifications.extend(Notification.of(name, who) for who in found)
+            for name, found, results in zip(names, report.ids(), report.results(), strict=True):
+                notifications.extend(Notification.of(name, who, results.get(who)) for who in found)
             letters.extend(report.dead_letters(names))
             count += len(chunk)
         return PublishReport(tuple(notifications), tuple(letters), count)
 
-    def explain(self, subscription_id: str, document: Document | bytes | str) -> Explanation:
+    def explain(self, subscription_id: str, document: Document | bytes | str) -> Explanation | PlanExplanation:
         """Why a document does or does not satisfy a subscription; `print` the answer.
 
-        Raises `UnknownSubscriptionError` and `DocumentError`.
+        Of a filter it shows which parts hold, of a transformation the plan and the result
+        (`sardonyx.explanation.PlanExplanation`). Raises `UnknownSubscriptionError` and `DocumentError`.
 
         >>> broker = Broker()
         >>> broker.register("big", "/order[@total > 100]")
         >>> broker.explain("big", "<order total='20'/>").matched
         False
         """
-        if subscription_id not in self:
+        known = self._index.get(subscription_id)
+        if known is None:
             raise UnknownSubscriptionError("no such subscription is registered", subscription_id=subscription_id)
         payload, stream, name = payloads.single(document)
         with payloads.named(name):
+            if known["language"] == "xquery":
+                said = self._index.explain_transformation(  # type: ignore[attr-defined]
+                    subscription_id, payload, stream
+                )
+                return PlanExplanation.from_core(subscription_id, known["stream"] in (None, stream), said)
             return Explanation.from_core(subscription_id, self._index.explain(subscription_id, payload, stream))
 
     def save(self, path: str | os.PathLike[str]) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 
 from sardonyx.errors import SettingsError
 
-__all__ = ["BrokerSettings", "DoctypePolicy", "Limits", "MatcherName", "XPushSettings", "describe"]
+__all__ = ["BrokerSettings", "DoctypePolicy", "Limits", "MatcherName", "StrategyName", "XPushSettings", "describe"]
 
 DoctypePolicy = Literal["allow", "forbid"]
 """What to do with a DOCTYPE: read its internal subset within limits, or refuse the document."""
@@ -20,6 +20,13 @@ MatcherName = Literal["inverted", "xpush", "naive"]
 """What answers which subscriptions a document satisfies: the shared index, the XPush machine, or every query in turn.
 
 The last is the oracle of the others.
+"""
+
+StrategyName = Literal["naive", "F", "FW", "FWR", "shared"]
+"""What the plans of transformations share, each more than the one before it.
+
+Nothing (every query is evaluated by itself), the paths of `for`, those of `where` too, those of `return` too, and
+joins, selections, groups and whole plans too.
 """
 
 _LARGEST = 2**63 - 1
@@ -110,7 +117,8 @@ class Limits:
     cost_limit: int = _setting(
         50_000_000,
         "node visits",
-        "Work to evaluate one query on one document. A query that needs more fails for it with `cost_limit`.",
+        "Work to evaluate one query on one document; in transformations also values compared and text written. A query "
+        "that needs more fails for it with `cost_limit`.",
     )
 
     def __post_init__(self) -> None:
@@ -197,6 +205,12 @@ class BrokerSettings:
         "What answers which subscriptions a document satisfies: the shared index, the XPush machine, or each query in "
         "turn. All give the same answers; `naive` is the slow one that is plainly right.",
         *get_args(MatcherName),
+    )
+    strategy: StrategyName = _choice(  # noqa: RUF009  it makes a field
+        "shared",
+        "What the plans of transformations share: nothing, the paths of `for` (F), of `where` (FW), of `return` (FWR), "
+        "or all they can. All give the same answers; `naive` is the slow one that is plainly right.",
+        *get_args(StrategyName),
     )
     xpush: XPushSettings = field(
         default_factory=XPushSettings,

@@ -9,15 +9,16 @@
     │   ├── UnreadEntityError         it needs the text of an external entity, which is never loaded
     │   └── MissingPayloadError       there is no payload at all, or it could not be read
     ├── SubscriptionError             a subscription can not be registered
-    │   ├── QuerySyntaxError          its query is no expression
+    │   ├── QuerySyntaxError          its query is no expression of its language
     │   ├── QueryTypeError            its query has unknown functions, wrong arguments, types or variables
     │   ├── UnboundPrefixError        its query uses a prefix that no namespace is bound to
     │   ├── QueryLimitError           its query exceeds one of the limits in `Limits`
-    │   ├── UnsupportedError          its language, or what its query uses of later languages, is not available
+    │   ├── UnsupportedError          its language, or what its query uses of it or of later ones, is not available
     │   ├── InvalidFieldError         one of its other fields is missing or malformed
     │   └── UnknownSubscriptionError  there is no subscription of this id
     ├── EvaluationError               an accepted query can not be evaluated on an accepted document
-    │   └── CostLimitError            evaluating it costs more than `Limits.cost_limit`
+    │   ├── CostLimitError            evaluating it costs more than `Limits.cost_limit`
+    │   └── DynamicError              a transformation meets values that it can not work with
     ├── SubscriptionFileError         a file of subscriptions can not be read as a whole
     ├── IndexFormatError              a saved index is foreign, truncated or damaged
     ├── CapacityError                 more subscriptions than one index can number
@@ -42,6 +43,7 @@ __all__ = [
     "CostLimitError",
     "DoctypeForbiddenError",
     "DocumentError",
+    "DynamicError",
     "EncodingError",
     "EvaluationError",
     "IndexFormatError",
@@ -187,13 +189,13 @@ class SubscriptionError(SardonyxError):
 
 
 class QuerySyntaxError(SubscriptionError):
-    """The text of a query is no XPath 1.0 expression."""
+    """The text of a query is no expression of its language."""
 
     kinds = ("query_syntax",)
 
 
 class QueryTypeError(SubscriptionError):
-    """A query calls a function that XPath 1.0 does not have, gives it the wrong arguments, or uses a variable."""
+    """A query calls a function that its language does not have, or wrongly, or uses a variable that nothing binds."""
 
     kinds = ("query_type", "unknown_function", "wrong_arguments", "variable")
 
@@ -211,7 +213,7 @@ class QueryLimitError(SubscriptionError):
 
 
 class UnsupportedError(SubscriptionError):
-    """A subscription asks for a language, or a query for syntax of a later XPath version, that is not available."""
+    """A subscription asks for a language, or a query for a part of its language or of a later one, not available."""
 
     kinds = ("unsupported", "not_xpath_1")
 
@@ -241,7 +243,16 @@ class CostLimitError(EvaluationError):
 
 
 class DynamicError(EvaluationError):
-    """A transformation meets values that XQuery makes an error of; the message begins with the W3C's code for it."""
+    """A transformation meets values that it can not work with; the message starts with the W3C's code for it.
+
+    >>> from sardonyx import Broker
+    >>> broker = Broker()
+    >>> broker.register("sum", "for $a in /a return 1 + $a", language="xquery")
+    >>> broker.transform("<a>one</a>")
+    Traceback (most recent call last):
+        ...
+    sardonyx.errors.DynamicError: ...
+    """
 
     kinds = ("dynamic_error",)
 

@@ -19,11 +19,11 @@ __all__ = ["DeadLetter", "Document", "MatchedNode", "Notification", "Subscriptio
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """A standing query: which documents its owner wants to hear of.
+    """A standing query: which documents its owner wants to hear of, and in XQuery what of them.
 
     >>> Subscription("long-grb", "//Param[@name='Burst_Signif'][@value > 20]")
     Subscription(id='long-grb', query="//Param[@name='Burst_Signif'][@value > 20]", language='xpath', \
-namespaces=None, stream=None, ignore_namespaces=False)
+namespaces=None, stream=None, ignore_namespaces=False, notify_empty=False)
     """
 
     id: str
@@ -31,13 +31,15 @@ namespaces=None, stream=None, ignore_namespaces=False)
     query: str
     """The text of the query."""
     language: str = "xpath"
-    """The language of the query. Only `xpath` (XPath 1.0) is available."""
+    """The language of the query: `xpath` (a filter in XPath 1.0) or `xquery` (a transformation)."""
     namespaces: Mapping[str, str] | None = field(default=None, hash=False)
     """Prefixes of the query and their URIs; the key `""` is a default namespace for unprefixed element names."""
     stream: str | None = None
     """Hear only documents of this stream; None: of every stream."""
     ignore_namespaces: bool = False
-    """Compare local names only."""
+    """Compare local names only; filters alone can."""
+    notify_empty: bool = False
+    """Notify of every document, also where the transformation selects nothing; filters do not look at it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,7 @@ class Notification:
     notification_id: str
     """A stable name of this piece of news: delivering it twice can be told from two pieces of news."""
     result: str | None = None
-    """What the subscription asked to be handed over; None for filters."""
+    """What a transformation made of the document, as XML text; None for filters."""
 
     @classmethod
     def of(cls, document_id: str, subscription_id: str, result: str | None = None, position: int = 0) -> Notification:

@@ -164,7 +164,12 @@ def collect(
 
 def _shift(said: Any, start: int, schema: pa.Schema) -> pa.RecordBatch:
     batch = said if isinstance(said, pa.RecordBatch) else pa.record_batch(said)
-    columns = [batch.column(name).cast(schema.field(name).type) for name in schema.names]
+    # The core gives no results where there is no transformation.
+    given = batch.schema.names
+    columns = [
+        batch.column(item.name).cast(item.type) if item.name in given else pa.nulls(batch.num_rows, item.type)
+        for item in schema
+    ]
     if start:
         columns[0] = pc.add(columns[0], pa.scalar(start, pa.uint32()))
     return pa.RecordBatch.from_arrays(columns, schema=schema)

@@ -20,13 +20,13 @@ import pyarrow.parquet
 import yaml
 
 from sardonyx.errors import InvalidFieldError, SubscriptionFileError
-from sardonyx.model import DeadLetter
+from sardonyx.model import DeadLetter, Subscription
 from sardonyx.tabular import SCHEMA, Defaults, SubscriptionBatch, apply_defaults, from_records, from_table
 
 __all__ = ["READERS", "reader_for"]
 
 Reader = Callable[[Path, Defaults | None, str], Iterator[SubscriptionBatch]]
-"""Reads a file; the last argument is put before ids that the reader makes itself (line numbers)."""
+"""Reads a file; the last argument is its path within the folder that is read, for ids that the reader makes itself."""
 
 _YAML_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -45,8 +45,9 @@ def _text(path: Path) -> str:
         raise SubscriptionFileError(f"{path}:{line}: not UTF-8: {error.reason}") from None
 
 
-def read_lines(path: Path, defaults: Defaults | None, id_prefix: str) -> Iterator[SubscriptionBatch]:
-    """`.txt`: one query a line, its id is the line's number from 1; blank lines are skipped but counted."""
+def read_lines(path: Path, defaults: Defaults | None, within: str) -> Iterator[SubscriptionBatch]:
+    """`.txt`: one XPath a line, its id is the line's number from 1; blank lines are skipped but counted."""
+    id_prefix = f"{within}:" if within else ""
     # Only line feeds end a line: str.splitlines would also cut at characters that queries may hold.
     lines = [line.strip(" \t\r") for line in _text(path).split("\n")]
     numbers = [number for number, line in enumerate(lines, 1) if line]
@@ -59,13 +60,23 @@ def read_lines(path: Path, defaults: Defaults | None, id_prefix: str) -> Iterato
             pa.nulls(count, pa.string()),
             pa.repeat(False, count),
             pa.nulls(count, pa.string()),
+            pa.nulls(count, pa.string()),
+            pa.repeat(False, count),
         ],
         schema=SCHEMA,
     )
     yield SubscriptionBatch(apply_defaults(table, defaults), locate=lambda row: f"{path}:{numbers[row]}")
 
 
-def read_csv(path: Path, defaults: Defaults | None, _id_prefix: str) -> Iterator[SubscriptionBatch]:
+def read_query(path: Path, defaults: Defaults | None, within: str) -> Iterator[SubscriptionBatch]:
+    """`.xq`: the whole file is one XQuery, its id is the file's name (in a folder its path) without the suffix."""
+    name = Path(within) if within else Path(path.name)
+    for _ in name.suffixes[-2:] if name.suffix == ".gz" else name.suffixes[-1:]:
+        name = name.with_suffix("")
+    yield from_records([(Subscription(name.as_posix(), _text(path), "xquery"), str(path))], defaults)
+
+
+def read_csv(path: Path, defaults: Defaults | None, _within: str) -> Iterator[SubscriptionBatch]:
     """`.csv`: a header with at least `id` and `query`, RFC 4180 quoting; other columns are ignored."""
     text = _text(path)
     header = next(csv.reader(io.StringIO(text)), [])
@@ -133,7 +144,7 @@ def _record_numbers(rows: int, skipped: list[int]) -> Callable[[int], int]:
     return lambda row: kept[row]
 
 
-def read_parquet(path: Path, defaults: Defaults | None, _id_prefix: str) -> Iterator[SubscriptionBatch]:
+def read_parquet(path: Path, defaults: Defaults | None, _within: str) -> Iterator[SubscriptionBatch]:
     """`.parquet`: columns `id` (or `subscription_id`) and `query`; others than the known ones are ignored."""
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
@@ -149,7 +160,7 @@ def read_parquet(path: Path, defaults: Defaults | None, _id_prefix: str) -> Iter
         raise SubscriptionFileError(f"{path}: {error.message}") from None
 
 
-def read_jsonl(path: Path, defaults: Defaults | None, _id_prefix: str) -> Iterator[SubscriptionBatch]:
+def read_jsonl(path: Path, defaults: Defaults | None, _within: str) -> Iterator[SubscriptionBatch]:
     """`.jsonl`: one JSON object a line; blank lines are skipped. Unknown fields are refused, except `description`."""
     records: list[tuple[object, str | None]] = []
     letters: list[DeadLetter] = []
@@ -181,7 +192,7 @@ def _described(value: object) -> object:
     return value
 
 
-def read_yaml(path: Path, defaults: Defaults | None, _id_prefix: str) -> Iterator[SubscriptionBatch]:
+def read_yaml(path: Path, defaults: Defaults | None, _within: str) -> Iterator[SubscriptionBatch]:
     """`.yaml`: a list of subscriptions, or a mapping with `subscriptions` and optionally `namespaces` for all of them.
 
     Scalars count as written (`id: 007` is "007"), `null` and `~` as absent. `description` is for the reader.
@@ -233,7 +244,7 @@ def _yaml_value(node: yaml.Node, depth: int = 0) -> Any:
         result = {}
         for name, value in _yaml_mapping(node).items():
             plain = _yaml_value(value, depth + 1)
-            if name == "ignore_namespaces" and value.tag == "tag:yaml.org,2002:bool":
+            if name in ("ignore_namespaces", "notify_empty") and value.tag == "tag:yaml.org,2002:bool":
                 plain = plain.lower() in ("true", "yes", "on")
             result[name] = plain
         return result
@@ -242,6 +253,8 @@ def _yaml_value(node: yaml.Node, depth: int = 0) -> Any:
 
 READERS: Mapping[str, Reader] = {
     ".txt": read_lines,
+    ".xq": read_query,
+    ".xquery": read_query,
     ".csv": read_csv,
     ".parquet": read_parquet,
     ".jsonl": read_jsonl,

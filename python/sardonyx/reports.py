@@ -6,13 +6,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sardonyx.model import DeadLetter, MatchedNode, Notification
 
 __all__ = ["ERRORS_SCHEMA", "MATCHES_SCHEMA", "MatchReport", "MatchResult", "PublishReport", "RegisterReport"]
 
-MATCHES_SCHEMA = pa.schema([("document", pa.uint32()), ("subscription_id", pa.dictionary(pa.uint32(), pa.string()))])
-"""Columns of `MatchReport.matches`."""
+MATCHES_SCHEMA = pa.schema(
+    [
+        ("document", pa.uint32()),
+        ("subscription_id", pa.dictionary(pa.uint32(), pa.string())),
+        ("result", pa.dictionary(pa.uint32(), pa.string())),
+    ]
+)
+"""Columns of `MatchReport.matches`. Results are a dictionary because equal queries of many subscribers share them."""
 
 ERRORS_SCHEMA = pa.schema(
     [
@@ -49,7 +56,7 @@ class MatchResult:
     subscription_id: str
     """The subscription."""
     nodes: tuple[MatchedNode, ...]
-    """The nodes, in document order; none where the query gives a boolean, number or string."""
+    """The nodes, in document order; none for transformations, and where the value is a boolean, number or string."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +64,10 @@ class MatchReport:
     """What `match_batch` found; the tables are Arrow, so they go on to Parquet, pandas or Spark without copies."""
 
     matches: pa.Table
-    """One row a match: `document` (row of the input, from 0) and `subscription_id`; ordered by document only."""
+    """One row a match: `document` (row of the input, from 0), `subscription_id` and `result`; ordered by document only.
+
+    `result` is the XML text that a transformation made, and null for filters.
+    """
     errors: pa.Table
     """One row a document that could not be processed, and one a subscription that could not be evaluated on a document.
 
@@ -77,7 +87,7 @@ class MatchReport:
         """For each document the ids of the subscriptions that it satisfies, sorted."""
         found: list[list[str]] = [[] for _ in range(self.documents)]
         for batch in self.matches.to_batches():
-            rows, column = batch.columns
+            rows, column, _results = batch.columns
             # Ids come as strings once and as numbers often: a million matches make no million strings.
             ids = column.dictionary.to_pylist()
             for row, number in zip(rows.to_pylist(), column.indices.to_pylist(), strict=True):
@@ -85,6 +95,26 @@ class MatchReport:
         for names in found:
             names.sort()
         return found
+
+    def results(self) -> list[dict[str, str]]:
+        """For each document what the transformations made of it: XML text by subscription id, in the order of the ids.
+
+        >>> from sardonyx import Broker
+        >>> broker = Broker()
+        >>> broker.register("titles", "<titles>{//title}</titles>", language="xquery")
+        >>> broker.register("all", "//title")
+        >>> broker.match_batch([b"<book><title>Emma</title></book>", b"<cd/>"]).results()
+        [{'titles': '<titles><title>Emma</title></titles>'}, {}]
+        """
+        found: list[dict[str, str]] = [{} for _ in range(self.documents)]
+        made = self.matches.filter(pc.is_valid(self.matches["result"]))
+        for batch in made.to_batches():
+            rows, ids, texts = batch.columns
+            names, contents = ids.dictionary.to_pylist(), texts.dictionary.to_pylist()
+            keys = zip(rows.to_pylist(), ids.indices.to_pylist(), texts.indices.to_pylist(), strict=True)
+            for row, name, content in keys:
+                found[row][names[name]] = contents[content]
+        return [dict(sorted(texts.items())) for texts in found]
 
     def dead_letters(self, document_ids: Sequence[str] | None = None) -> list[DeadLetter]:
         """The errors as dead letters; documents are named by `document_ids`, or by their row."""
@@ -102,7 +132,7 @@ class PublishReport:
     notifications: tuple[Notification, ...]
     """One for each document and subscription it satisfies, in the order of the documents."""
     dead_letters: tuple[DeadLetter, ...]
-    """Documents that could not be processed."""
+    """Documents that could not be processed, and subscriptions that could not be evaluated on one."""
     documents: int
     """Documents given."""
 

@@ -3,15 +3,16 @@
 | file | what it holds |
 |---|---|
 | `.txt` | one XPath a line; the id is the line number from 1; blank lines are skipped but counted |
+| `.xq`, `.xquery` | one XQuery; the id is the file's name without the suffix |
 | `.csv` | a header and at least the columns `id` and `query` |
 | `.jsonl`, `.ndjson` | one JSON object a line |
 | `.yaml`, `.yml` | a list, or `subscriptions:` with a list and `namespaces:` for all of it |
 | `.parquet` | the columns `id` (or `subscription_id`) and `query` |
-| a folder | all such files below it, in the order of their paths; ids of `.txt` files become `NAME:LINE` |
+| a folder | all such files below it, by path; `.txt` files give ids `PATH:LINE`, `.xq` files `PATH` without suffix |
 | anything else | a saved index (`Broker.save`, `sardonyx index build`) |
 
-Fields are `id`, `query` and optionally `language`, `namespaces`, `stream`, `ignore_namespaces`. Text files may be
-gzipped (`.txt.gz`). A later subscription replaces an earlier one of the same id.
+Fields are `id`, `query` and optionally `language`, `namespaces`, `stream`, `ignore_namespaces`, `notify_empty`. Text
+files may be gzipped (`.txt.gz`). A later subscription replaces an earlier one of the same id.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def read(path: str | os.PathLike[str], defaults: Defaults | None = None) -> Iter
     for file in files:
         reader = reader_for(file)
         assert reader is not None
-        yield from reader(file, defaults, f"{file.relative_to(path).as_posix()}:")
+        yield from reader(file, defaults, file.relative_to(path).as_posix())
 
 
 def open_broker(

@@ -1,8 +1,8 @@
 """Subscriptions as Arrow tables: the shape in which a population reaches the core.
 
 Columns: `subscription_id` and `query` (strings, never null), `namespaces` (string: a JSON object, or null),
-`ignore_namespaces` (bool) and `stream` (string or null). Every way of registering many subscriptions ends here, so a
-bad row is refused in one place.
+`ignore_namespaces` (bool), `stream` (string or null), `language` (string; null is `xpath`) and `notify_empty` (bool).
+Every way of registering many subscriptions ends here, so a bad row is refused in one place.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from sardonyx.errors import InvalidFieldError, SardonyxError, SubscriptionError, UnsupportedError
 from sardonyx.model import DeadLetter, Subscription
 
-__all__ = ["SCHEMA", "Defaults", "SubscriptionBatch", "from_records", "from_table", "subscription_of"]
+__all__ = ["LANGUAGES", "SCHEMA", "Defaults", "SubscriptionBatch", "from_records", "from_table", "subscription_of"]
 
 SCHEMA = pa.schema(
     [
@@ -27,11 +27,16 @@ SCHEMA = pa.schema(
         pa.field("namespaces", pa.string()),
         pa.field("ignore_namespaces", pa.bool_()),
         pa.field("stream", pa.string()),
+        pa.field("language", pa.string()),
+        pa.field("notify_empty", pa.bool_()),
     ]
 )
 """The columns that the core reads."""
 
-FIELDS = ("id", "query", "language", "namespaces", "stream", "ignore_namespaces")
+LANGUAGES = ("xpath", "xquery")
+"""The languages that are available: filters and transformations."""
+
+FIELDS = ("id", "query", "language", "namespaces", "stream", "ignore_namespaces", "notify_empty")
 """The fields of a subscription, as files and mappings name them; `subscription_id` is accepted for `id`."""
 
 
@@ -44,7 +49,7 @@ class Defaults:
     stream: str | None = None
     """The stream of subscriptions without one."""
     ignore_namespaces: bool = False
-    """For subscriptions that do not say."""
+    """For filters that do not say; transformations always compare whole names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +65,13 @@ class SubscriptionBatch:
 
 
 def unavailable_language(language: object) -> UnsupportedError:
-    """The error for a subscription in a language other than XPath."""
-    return UnsupportedError(f"the language {language!r} is not available yet; the only one is 'xpath' (XPath 1.0)")
+    """The error for a subscription in a language that is none of `LANGUAGES`."""
+    return UnsupportedError(
+        f"the language {language!r} is not available; there are 'xpath' (filters) and 'xquery' (transformations)"
+    )
+
+
+_WHOLE_NAMES = "ignore_namespaces is for filters; in a transformation write *:name for a name of any namespace"
 
 
 def subscription_of(record: object) -> Subscription:
@@ -79,7 +89,7 @@ def subscription_of(record: object) -> Subscription:
         if "subscription_id" in values and "id" not in values:
             values["id"] = values.pop("subscription_id")
     elif isinstance(record, tuple | list) and 2 <= len(record) <= len(FIELDS):
-        # A pair is (id, query); longer tuples name language, namespaces, stream, ignore_namespaces in this order.
+        # A pair is (id, query); longer tuples go on with the other fields, in their order.
         values = dict(zip(FIELDS, record, strict=False))
     else:
         raise InvalidFieldError(f"{type(record).__name__} is no subscription; give a Subscription, mapping or tuple")
@@ -112,7 +122,7 @@ def check(subscription: Subscription) -> Subscription:
         raise refuse(f"id is {subscription.id!r}; it must be a string of at least one character")
     if not isinstance(subscription.query, str):
         raise refuse(f"query is {subscription.query!r}; it must be a string")
-    if subscription.language != "xpath":
+    if subscription.language not in LANGUAGES:
         error = unavailable_language(subscription.language)
         error.subscription_id = name
         raise error
@@ -120,8 +130,11 @@ def check(subscription: Subscription) -> Subscription:
         raise refuse(f"namespaces is {subscription.namespaces!r}; it must map prefixes to URIs, all of them strings")
     if subscription.stream is not None and not isinstance(subscription.stream, str):
         raise refuse(f"stream is {subscription.stream!r}; it must be a string")
-    if not isinstance(subscription.ignore_namespaces, bool):
-        raise refuse(f"ignore_namespaces is {subscription.ignore_namespaces!r}; it must be true or false")
+    for flag in ("ignore_namespaces", "notify_empty"):
+        if not isinstance(getattr(subscription, flag), bool):
+            raise refuse(f"{flag} is {getattr(subscription, flag)!r}; it must be true or false")
+    if subscription.ignore_namespaces and subscription.language == "xquery":
+        raise refuse(_WHOLE_NAMES)
     for text in (subscription.id, subscription.query, subscription.stream or ""):
         if not text.isascii() and not _is_unicode(text):
             raise refuse("id, query and stream must be text without lone surrogates")
@@ -160,6 +173,8 @@ def from_records(records: Iterable[tuple[object, str | None]], defaults: Default
             pa.array([_json(s.namespaces) for s in accepted], pa.string()),
             pa.array([s.ignore_namespaces for s in accepted], pa.bool_()),
             pa.array([s.stream for s in accepted], pa.string()),
+            pa.array([None if s.language == "xpath" else s.language for s in accepted], pa.string()),
+            pa.array([s.notify_empty for s in accepted], pa.bool_()),
         ],
         schema=SCHEMA,
     )
@@ -185,7 +200,7 @@ def apply_defaults(table: pa.Table, defaults: Defaults | None) -> pa.Table:
     if defaults.stream is not None:
         columns["stream"] = pc.fill_null(columns["stream"], defaults.stream)
     if defaults.ignore_namespaces:
-        columns["ignore_namespaces"] = pa.chunked_array([pa.repeat(True, table.num_rows)], pa.bool_())
+        columns["ignore_namespaces"] = pc.not_equal(pc.fill_null(columns["language"], "xpath"), "xquery")
     return pa.table(columns, schema=SCHEMA)
 
 
@@ -199,12 +214,13 @@ def from_table(
     columns = _read_columns(table)
     bad = pc.or_(pc.is_null(columns["subscription_id"]), pc.is_null(columns["query"]))
     bad = pc.or_(bad, pc.fill_null(pc.equal(columns["subscription_id"], ""), False))
-    if "language" in columns:
-        language = pc.fill_null(columns.pop("language"), "xpath")
-        foreign = pc.not_equal(language, "xpath")
-        bad = pc.or_(bad, foreign)
+    if "language" in table.column_names:
+        language = columns["language"]
+        known = pc.is_in(language, pa.array([*LANGUAGES, None], pa.string()))
+        partial = pc.and_(columns["ignore_namespaces"], pc.fill_null(pc.equal(language, "xquery"), False))
+        bad = pc.or_(pc.or_(bad, pc.invert(known)), partial)
     else:
-        language = None
+        known = partial = None
     result = pa.table(columns, schema=SCHEMA.remove_metadata()) if not pc.any(bad).as_py() else None
     if result is not None:
         return SubscriptionBatch(table=apply_defaults(result, defaults), locate=locate)
@@ -212,9 +228,11 @@ def from_table(
     rejected = []
     for row in rows:
         name = columns["subscription_id"][row].as_py() or None
-        if language is not None and language[row].as_py() != "xpath":
-            error: SubscriptionError = unavailable_language(language[row].as_py())
+        if known is not None and not known[row].as_py():
+            error: SubscriptionError = unavailable_language(columns["language"][row].as_py())
             error.subscription_id = name
+        elif partial is not None and partial[row].as_py():
+            error = InvalidFieldError(_WHOLE_NAMES, subscription_id=name)
         else:
             error = InvalidFieldError("id and query must both be given", subscription_id=name)
         rejected.append(DeadLetter.of(error, source=None if locate is None else locate(row)))
@@ -236,18 +254,15 @@ def _read_columns(table: pa.Table) -> dict[str, pa.ChunkedArray]:
             raise InvalidFieldError(
                 f"there must be one column {needed!r}; the columns are {', '.join(map(repr, names)) or 'none'}"
             )
-    columns = {
+    return {
         "subscription_id": _text(table, key),
         "query": _text(table, "query"),
         "namespaces": _prefix_maps(table) if "namespaces" in names else _nulls(table, pa.string()),
-        "ignore_namespaces": (
-            _flags(table) if "ignore_namespaces" in names else pa.chunked_array([pa.repeat(False, table.num_rows)])
-        ),
+        "ignore_namespaces": _flags(table, "ignore_namespaces"),
         "stream": _text(table, "stream") if "stream" in names else _nulls(table, pa.string()),
+        "language": _text(table, "language") if "language" in names else _nulls(table, pa.string()),
+        "notify_empty": _flags(table, "notify_empty"),
     }
-    if "language" in names:
-        columns["language"] = _text(table, "language")
-    return columns
 
 
 def _nulls(table: pa.Table, kind: pa.DataType) -> pa.ChunkedArray:
@@ -266,14 +281,16 @@ def _text(table: pa.Table, name: str) -> pa.ChunkedArray:
         ) from None
 
 
-def _flags(table: pa.Table) -> pa.ChunkedArray:
-    column = table.column("ignore_namespaces")
+def _flags(table: pa.Table, name: str) -> pa.ChunkedArray:
+    if name not in table.column_names:
+        return pa.chunked_array([pa.repeat(False, table.num_rows)])
+    column = table.column(name)
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
         column = pc.if_else(pc.equal(column, ""), None, column)
     try:
         return pc.fill_null(column.cast(pa.bool_()), False)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise InvalidFieldError(f"column 'ignore_namespaces' must hold true or false: {error}") from None
+        raise InvalidFieldError(f"column {name!r} must hold true or false: {error}") from None
 
 
 def _prefix_maps(table: pa.Table) -> pa.ChunkedArray:

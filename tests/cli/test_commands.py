@@ -120,6 +120,45 @@ class TestMatch:
         assert "not_well_formed" in result.stderr
         assert "bad.jsonl:2" in result.stderr
 
+    def test_transformations(self) -> None:
+        Path("t.xq").write_text("for $b in //b\nreturn <r>{$b/text()}</r>\n")
+        rows = [
+            {"id": "always", "query": "//never", "language": "xquery", "notify_empty": True},
+            {"id": "fails", "query": "for $b in //b return xs:integer($b)", "language": "xquery"},
+        ]
+        Path("t.jsonl").write_text("\n".join(map(json.dumps, rows)))
+        both = ("match", "-s", "q.txt", "-s", "t.xq", "-s", "t.jsonl", "a.xml", "c.xml")
+        result = sardonyx(*both, "--json")
+        failure, *others = lines(result)
+        assert (failure["subscription"], failure["error"]["kind"]) == ("fails", "dynamic_error")
+        assert others == [
+            {"document": "a.xml", "subscription": "1"},
+            {"document": "a.xml", "subscription": "2"},
+            {"document": "a.xml", "subscription": "always", "result": ""},
+            {"document": "a.xml", "subscription": "t", "result": "<r>x</r>"},
+            {"document": "c.xml", "subscription": "always", "result": ""},
+        ]
+        assert result.exit_code == codes.REFUSED
+        shown = sardonyx(*both).stdout
+        for cell in ("1, 2 ", "<r>x</r>", "(empty)", "5 notifications, 1 dead letter"):
+            assert cell in shown
+
+    def test_transformations_select_no_nodes(self) -> None:
+        Path("t.xq").write_text("<r>{//b}</r>")
+        arguments = ("match", "-s", "q.txt", "-s", "t.xq", "--nodes", "a.xml")
+        found = lines(sardonyx(*arguments, "--json"))
+        assert found[-1] == {"document": "a.xml", "subscription": "t", "result": "<r><b>x</b></r>", "nodes": []}
+        assert all("result" not in line for line in found[:-1])
+        assert "<r><b>x</b></r>" in sardonyx(*arguments).stdout
+
+    def test_long_results_are_cut_in_tables_only(self) -> None:
+        Path("t.xq").write_text("<r>{//b/text()}</r>")
+        Path("long.xml").write_text(f"<a><b>{'x' * 3000}\u009b</b></a>")
+        shown = sardonyx("match", "-s", "t.xq", "long.xml").stdout
+        assert "3,008 characters" in shown
+        assert "\u009b" not in shown
+        assert len(lines(sardonyx("match", "-s", "t.xq", "--json", "long.xml"))[0]["result"]) == 3008
+
     def test_many_ids_are_cut_in_tables_only(self) -> None:
         Path("many.txt").write_text("/a\n" * 50)
         assert "and 30 more (--json lists all)" in sardonyx("match", "-s", "many.txt", "a.xml").stdout
@@ -192,6 +231,7 @@ class TestIndex:
         assert summary["bytes"] == Path("q.sdx").stat().st_size
         facts = json.loads(sardonyx("index", "info", "q.sdx", "--json").stdout)
         assert facts["subscriptions"] == 3
+        assert facts["transformations"] == 0
         assert {group["query"] for group in facts["groups"]} == {"/a", "//b", "/never"}
         assert sum(facts[name] for name in facts if name.startswith("part_")) == facts["index_bytes"] == facts["bytes"]
         shown = sardonyx("index", "info", "q.sdx").stdout
@@ -199,6 +239,14 @@ class TestIndex:
             assert heading in shown
         found = sardonyx("match", "-s", "q.sdx", "--json", "a.xml")
         assert [line["subscription"] for line in lines(found)] == ["1", "2"]
+
+    def test_transformations_are_built_too(self) -> None:
+        Path("t.xq").write_text("<r>{//b}</r>")
+        assert sardonyx("index", "build", "-s", "t.xq", "-o", "t.sdx").exit_code == codes.FOUND
+        facts = json.loads(sardonyx("index", "info", "t.sdx", "--json").stdout)
+        assert (facts["subscriptions"], facts["transformations"], facts["plans"]) == (1, 1, 1)
+        assert sardonyx("index", "info", "t.sdx").exit_code == codes.FOUND
+        assert lines(sardonyx("match", "-s", "t.sdx", "--json", "a.xml"))[0]["result"] == "<r><b>x</b></r>"
 
     @pytest.mark.parametrize(("name", "start"), [("q.png", b"\x89PNG"), ("q.svg", b"<?xml")])
     def test_info_draws(self, name: str, start: bytes) -> None:

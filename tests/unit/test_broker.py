@@ -45,8 +45,12 @@ def test_register_raises_what_is_wrong(broker: Broker) -> None:
     with pytest.raises(QuerySyntaxError) as caught:
         broker.register("x", "/a[")
     assert caught.value.subscription_id == "x"
-    with pytest.raises(UnsupportedError, match="'xquery' is not available yet"):
-        broker.register("x", "for $a in //a return $a", language="xquery")
+    with pytest.raises(UnsupportedError, match="'xscl' is not available; there are 'xpath'"):
+        broker.register("x", "S//a->x JOIN{x=y,0} S//b->y", language="xscl")
+    with pytest.raises(QuerySyntaxError):
+        broker.register("x", "for $a in", language="xquery")
+    with pytest.raises(InvalidFieldError, match="is for filters"):
+        broker.register("x", "//a", language="xquery", ignore_namespaces=True)
     with pytest.raises(InvalidFieldError, match="id is 7"):
         broker.register(Subscription(7, "/a"))  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="query is missing"):
@@ -59,7 +63,7 @@ def test_register_raises_what_is_wrong(broker: Broker) -> None:
 BAD_AND_GOOD = [
     ("1", "/a"),
     ("2", "/a["),
-    ("3", "let $x := 1 return $x", "xquery"),
+    ("3", "let $x := 1 return $x", "xscl"),
     ("4", None),
     (None, "/a"),
     ("6", "//b"),
@@ -145,6 +149,7 @@ def test_namespaces_reach_the_core_in_every_shape() -> None:
         pa.table({"id": [1.5], "query": ["/a"]}),
         pa.table({"id": ["1"], "query": [["/a"]]}),
         pa.table({"id": ["1"], "query": ["/a"], "ignore_namespaces": ["perhaps"]}),
+        pa.table({"id": ["1"], "query": ["/a"], "notify_empty": ["perhaps"]}),
     ],
 )
 def test_tables_that_can_not_be_read_are_refused(table: pa.Table) -> None:

@@ -26,9 +26,10 @@ EXAMPLES: dict[str, Callable[[Path], object]] = {
     "not_xpath_1": lambda _: Broker().register("s", "for $x in /a return $x"),
     "unbound_prefix": lambda _: Broker().register("s", "/p:a"),
     "query_limit": lambda _: Broker(BrokerSettings(limits=Limits(query_bytes=10))).register("s", "/a/b/c/d/e/f/g"),
-    "unsupported": lambda _: Broker().register("s", "for $x in /a return $x", language="xquery"),
+    "unsupported": lambda _: Broker().register("s", "S//a->x JOIN{x=y,0} S//b->y", language="xscl"),
     "invalid_field": lambda _: Broker().register(Subscription("", "/a")),
     "unknown_subscription": lambda _: Broker().explain("nobody", "<a/>"),
+    "dynamic_error": lambda _: transformation("for $x in /a return $x + 1").transform("<a>one</a>"),
     "index_format": lambda folder: Broker.load(written(folder / "x.sdx", b"no index at all")),
     "subscription_file": lambda folder: list(read(written(folder / "x.yaml", b"{}"))),
     "settings": lambda _: Limits(depth=0),
@@ -51,6 +52,12 @@ ELSEWHERE = {
     "pipeline": "of pipelines: see the tests of Spark",
 }
 """Kinds without an example here, and why."""
+
+
+def transformation(query: str) -> Broker:
+    broker = Broker()
+    broker.register("s", query, language="xquery")
+    return broker
 
 
 def written(path: Path, content: bytes) -> Path:

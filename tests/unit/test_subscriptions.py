@@ -20,17 +20,20 @@ ROWS = [
     {"id": "one", "query": "/a"},
     {"id": "007", "query": "/p:a[. = 'x, \"y\"']", "namespaces": {"p": "urn:p"}},
     {"id": "n", "query": "//b", "stream": "news", "ignore_namespaces": True},
+    {"id": "t", "query": "<x>{//b}</x>", "language": "xquery", "notify_empty": True},
 ]
+
+
+def expected(subscription_id: str, query: str, **others: Any) -> dict[str, Any]:
+    nothing = {"namespaces": None, "ignore_namespaces": False, "stream": None, "language": None, "notify_empty": False}
+    return {"subscription_id": subscription_id, "query": query, **nothing, **others}
+
+
 EXPECTED = [
-    {"subscription_id": "one", "query": "/a", "namespaces": None, "ignore_namespaces": False, "stream": None},
-    {
-        "subscription_id": "007",
-        "query": "/p:a[. = 'x, \"y\"']",
-        "namespaces": '{"p": "urn:p"}',
-        "ignore_namespaces": False,
-        "stream": None,
-    },
-    {"subscription_id": "n", "query": "//b", "namespaces": None, "ignore_namespaces": True, "stream": "news"},
+    expected("one", "/a"),
+    expected("007", "/p:a[. = 'x, \"y\"']", namespaces='{"p": "urn:p"}'),
+    expected("n", "//b", ignore_namespaces=True, stream="news"),
+    expected("t", "<x>{//b}</x>", language="xquery", notify_empty=True),
 ]
 
 
@@ -43,10 +46,11 @@ def write(path: Path, content: str | bytes) -> Path:
 def csv_text() -> str:
     quoted = '"{""p"": ""urn:p""}"'
     return (
-        "id,query,namespaces,stream,ignore_namespaces,comment\r\n"
-        "one,/a,,,,hello\r\n"
-        f'007,"/p:a[. = \'x, ""y""\']",{quoted},,,\r\n'
-        "n,//b,,news,true,\r\n"
+        "id,query,namespaces,stream,ignore_namespaces,comment,language,notify_empty\r\n"
+        "one,/a,,,,hello,,\r\n"
+        f'007,"/p:a[. = \'x, ""y""\']",{quoted},,,,,\r\n'
+        "n,//b,,news,true,,,\r\n"
+        "t,<x>{//b}</x>,,,,,xquery,true\r\n"
     )
 
 
@@ -60,6 +64,7 @@ YAML = """\
   query: //b
   stream: news
   ignore_namespaces: yes
+- {id: t, query: "<x>{//b}</x>", language: xquery, notify_empty: true}
 """
 
 
@@ -81,7 +86,8 @@ def test_every_format_gives_the_same(name: str, tmp_path: Path) -> None:
     elif ".csv" in name:
         write(path, csv_text())
     elif name.endswith("parquet"):
-        columns = {key: [row.get(key) for row in ROWS] for key in ("id", "query", "stream", "ignore_namespaces")}
+        names = ("id", "query", "stream", "ignore_namespaces", "language", "notify_empty")
+        columns = {key: [row.get(key) for row in ROWS] for key in names}
         columns["namespaces"] = [json.dumps(row["namespaces"]) if "namespaces" in row else None for row in ROWS]
         pq.write_table(pa.table(columns), path)
     else:
@@ -103,14 +109,39 @@ def test_lines_of_text(name: str, tmp_path: Path) -> None:
     assert [(letter.subscription_id, letter.source) for letter in report.rejected] == [("4", f"{path}:4")]
 
 
+@pytest.mark.parametrize("name", ["cheap.books.xq", "cheap.books.xquery.gz", "cheap.books.XQ"])
+def test_a_file_of_one_transformation(name: str, tmp_path: Path) -> None:
+    text = "(: of a shop :)\nfor $b in //b\nreturn <r>{$b}</r>\n"
+    path = write(tmp_path / name, "\ufeff" + text)
+    assert everything(path) == ([expected("cheap.books", text, language="xquery")], [])
+    _broker, report = open_broker(write(tmp_path / "bad.xq", "for $b in //b\nreturn <r>{$b</r>\n"))
+    (letter,) = report.rejected
+    assert (letter.subscription_id, letter.kind, letter.source) == ("bad", "query_syntax", f"{tmp_path / 'bad.xq'}")
+    assert letter.line == 2
+
+
+def test_transformations_compare_whole_names(tmp_path: Path) -> None:
+    rows = [{"id": str(n), "query": "/a", "language": language} for n, language in enumerate(["xquery", "xpath", None])]
+    path = write(tmp_path / "s.jsonl", "\n".join(json.dumps(row) for row in rows))
+    assert [row["ignore_namespaces"] for row in everything(path, Defaults(ignore_namespaces=True))[0]] == [
+        False,
+        True,
+        True,
+    ]
+    table = pa.table({**pa.Table.from_pylist(rows).to_pydict(), "ignore_namespaces": [True] * 3})
+    (letter,) = Broker().register_many(table).rejected
+    assert (letter.subscription_id, letter.kind) == ("0", "invalid_field")
+
+
 def test_folders(tmp_path: Path) -> None:
     write(tmp_path / "b.txt", "/a\n/b\n")
     (tmp_path / "sub").mkdir()
     write(tmp_path / "sub" / "c.txt.gz", "/c\n")
     write(tmp_path / "a.jsonl", '{"id": "1", "query": "/a"}')
+    write(tmp_path / "sub" / "d.xq", "//d")
     write(tmp_path / "notes.md", "not a subscription")
     rows, _ = everything(tmp_path)
-    assert [row["subscription_id"] for row in rows] == ["1", "b.txt:1", "b.txt:2", "sub/c.txt.gz:1"]
+    assert [row["subscription_id"] for row in rows] == ["1", "b.txt:1", "b.txt:2", "sub/c.txt.gz:1", "sub/d"]
     (tmp_path / "empty").mkdir()
     with pytest.raises(SubscriptionFileError, match="holds no subscription file"):
         everything(tmp_path / "empty")
@@ -119,9 +150,9 @@ def test_folders(tmp_path: Path) -> None:
 def test_defaults_fill_in_what_is_not_said(tmp_path: Path) -> None:
     path = write(tmp_path / "s.yaml", YAML)
     rows, _ = everything(path, Defaults(namespaces={"q": "urn:q"}, stream="s", ignore_namespaces=True))
-    assert [row["namespaces"] for row in rows] == ['{"q": "urn:q"}', '{"p": "urn:p"}', '{"q": "urn:q"}']
-    assert [row["stream"] for row in rows] == ["s", "s", "news"]
-    assert [row["ignore_namespaces"] for row in rows] == [True] * 3
+    assert [row["namespaces"] for row in rows] == ['{"q": "urn:q"}', '{"p": "urn:p"}'] + ['{"q": "urn:q"}'] * 2
+    assert [row["stream"] for row in rows] == ["s", "s", "news", "s"]
+    assert [row["ignore_namespaces"] for row in rows] == [True, True, True, False]
 
 
 def test_yaml_shares_namespaces(tmp_path: Path) -> None:

@@ -53,6 +53,7 @@ def main() -> None:
     Examples:
       sardonyx match -s queries.txt message.xml
       sardonyx match -s alerts.yaml --json inbox/ | jq -r .subscription
+      sardonyx match -s titles.xq --json inbox/ | jq -r .result
       sardonyx index build -s queries.txt.gz -o queries.sdx
       sardonyx demo
 

@@ -21,6 +21,7 @@ from rich.text import Text
 from sardonyx.broker import Broker
 from sardonyx.config import BrokerSettings, Limits, MatcherName
 from sardonyx.errors import MissingPayloadError, SardonyxError
+from sardonyx.explanation import printable
 from sardonyx.model import DeadLetter, Document
 from sardonyx.reports import RegisterReport
 from sardonyx.subscriptions import open_broker
@@ -50,15 +51,15 @@ def subscription_options(command: Callable[..., Any]) -> Callable[..., Any]:
     options = [
         click.option(
             "-s", "--subscriptions", "sources", type=SOURCES, multiple=True, required=True,
-            help="Subscriptions: .txt (an XPath a line), .csv, .jsonl, .yaml, .parquet, a folder of these, or a saved "
-            "index. May be repeated.",
+            help="Subscriptions: .txt (an XPath a line), .xq (one XQuery), .csv, .jsonl, .yaml, .parquet, a folder of "
+            "these, or a saved index. May be repeated.",
         ),
         click.option(
             "-n", "--namespace", "namespaces", multiple=True, callback=pairs("PREFIX=URI"), metavar="PREFIX=URI",
             help="Bind a prefix for subscriptions that bring no namespaces of their own. An empty PREFIX names the "
             "namespace of unprefixed elements. May be repeated.",
         ),
-        click.option("--ignore-namespaces", is_flag=True, help="Let all subscriptions compare local names only."),
+        click.option("--ignore-namespaces", is_flag=True, help="Let all filters compare local names only."),
         click.option(
             "--limit", "limits", multiple=True, callback=pairs("NAME=VALUE"), metavar="NAME=VALUE",
             help="Change a limit on documents or queries, such as depth=2000 or doctype=forbid; docs/settings.md lists "
@@ -194,9 +195,3 @@ def refusals(title: str, letters: Iterable[DeadLetter]) -> Table:
 def counted(number: int, word: str) -> str:
     """A number with its word in the right form: `1 dead letter`, `1,200 documents`."""
     return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"
-
-
-def printable(text: str) -> str:
-    """Text that any terminal can show: undecodable bytes of file names and control characters are escaped."""
-    shown = text.encode("utf-8", "backslashreplace").decode()
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in shown)

@@ -10,6 +10,7 @@ import click
 
 from sardonyx.cli import codes, common
 from sardonyx.errors import DocumentError, EvaluationError, UnknownSubscriptionError
+from sardonyx.explanation import PlanExplanation
 from sardonyx.model import DeadLetter
 
 
@@ -33,12 +34,14 @@ def explain(
 ) -> None:
     """Show why DOCUMENT (a file, or - for standard input) does or does not satisfy a subscription.
 
-    Every part of the query is marked as held or not, with the nodes that it selected, and with the way by which the
-    index found the subscription. The exit code is 0 if it matches and 1 if it does not.
+    Every part of a filter is marked as held or not, with the nodes that it selected, and with the way by which the
+    index found the subscription. Of a transformation the plan is shown, what it shares with others, and the result.
+    The exit code is 0 if it matches and 1 if it does not.
 
     \b
     Examples:
       sardonyx explain -s alerts.yaml --id bright message.xml
+      sardonyx explain -s cheap.xq --id cheap message.xml
       sardonyx explain -s queries.txt --id 17 --json - < message.xml
     """
     with common.failures():
@@ -66,4 +69,6 @@ def explain(
         click.echo(json.dumps(asdict(explanation)))
     else:
         common.console().print(explanation)
+    if isinstance(explanation, PlanExplanation) and explanation.error is not None:
+        context.exit(codes.REFUSED)
     context.exit(codes.FOUND if explanation.matched else codes.NOTHING)

@@ -17,12 +17,14 @@ from sardonyx.broker import Broker
 from sardonyx.cli import codes, common
 from sardonyx.config import BrokerSettings, MatcherName
 from sardonyx.errors import DocumentError, EvaluationError
+from sardonyx.explanation import printable
 from sardonyx.model import DeadLetter, Document
 from sardonyx.reports import MatchResult
 
 _BATCH_DOCUMENTS = 256
 _BATCH_BYTES = 32 * 1024 * 1024
 _SHOWN_IDS = 20
+_SHOWN_CHARACTERS = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +35,10 @@ class Outcome:
     """The document, as given."""
     found: list[str]
     """The subscriptions that it satisfies."""
-    results: list[MatchResult]
-    """The same with the nodes that were selected, where these were asked for."""
+    texts: dict[str, str]
+    """The results of those among them that are transformations."""
+    selections: list[MatchResult]
+    """The subscriptions with the nodes that they selected, where these were asked for."""
     letters: list[DeadLetter]
     """Why it, or a subscription on it, could not be processed."""
 
@@ -46,7 +50,7 @@ class Outcome:
               help="The shared index, the XPush machine (for very many documents alike), or every query in turn (slow, "
               "the measure of correctness).")  # fmt: skip
 @click.option("--threads", type=click.IntRange(1, 1024), help="Threads to match with.  [default: all processors]")
-@click.option("--nodes", is_flag=True, help="Also show what each query selected.")
+@click.option("--nodes", is_flag=True, help="Also show what each filter selected.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line instead of a table.")
 @click.argument("documents", nargs=-1, required=True, metavar="DOCUMENT...")
 @click.pass_context
@@ -63,14 +67,16 @@ def match(
     as_json: bool,
     documents: tuple[str, ...],
 ) -> None:
-    """Say which subscriptions each DOCUMENT satisfies.
+    """Say which subscriptions each DOCUMENT satisfies, and what transformations make of it.
 
     DOCUMENT is a file, a folder (all its files, hidden ones left out), a pattern, or - for standard input. Documents
     that can not be processed and subscriptions that can not be registered are reported, and the others still work.
 
     \b
     With --json each line is one of
-      {"document": "a.xml", "subscription": "7"}            a notification (with --nodes also "nodes")
+      {"document": "a.xml", "subscription": "7"}
+                  a notification; with "result", XML text, where the subscription is a transformation, and with --nodes
+                  also with "nodes"
       {"document": "a.xml", "error": {"kind": ..., "message": ..., "line": ..., "column": ...}}
                   a dead letter; with "subscription" where only that query failed on the document
       {"subscription": "7", "error": {"kind": ..., "message": ..., "line": ..., "column": ..., "source": ...}}
@@ -79,6 +85,7 @@ def match(
     Examples:
       sardonyx match -s queries.txt message.xml
       sardonyx match -s alerts.yaml --nodes 'inbox/**/*.xml'
+      sardonyx match -s cheap.xq --json inbox/ | jq -r .result
       curl -s https://example.org/feed | sardonyx match -s feeds.csv --json -
       sardonyx match -s queries.txt -n v=http://www.ivoa.net/xml/VOEvent/v2.0 events/
     """
@@ -86,7 +93,9 @@ def match(
         settings = common.settings_from(limits, matcher, threads)
         population = common.load_population(sources, namespaces, ignore_namespaces, settings)
         names = common.expand(documents)
-        output: _Lines | _Tables = _Lines(nodes) if as_json else _Tables(nodes)
+        output: _Lines | _Tables = (
+            _Lines(nodes) if as_json else _Tables(nodes, population.broker.stats()["transformations"] > 0)
+        )
         output.refused(list(population.report.rejected))
         done = found = letters = 0
         with common.progress("documents", len(names)) as advance:
@@ -118,23 +127,25 @@ def _outcomes(
 
 def _match(broker: Broker, batch: list[Document | DeadLetter], nodes: bool) -> list[Outcome]:
     outcomes = [
-        Outcome(document.document_id or "", [], [], [document] if isinstance(document, DeadLetter) else [])
+        Outcome(document.document_id or "", [], {}, [], [document] if isinstance(document, DeadLetter) else [])
         for document in batch
     ]
     readable = [(row, document) for row, document in enumerate(batch) if isinstance(document, Document)]
     if nodes:
         for row, document in readable:
             try:
-                results = broker.match(document, nodes=True)
-                outcomes[row].results.extend(results)
-                outcomes[row].found.extend(result.subscription_id for result in results)
+                selections = broker.match(document, nodes=True)
+                outcomes[row].texts.update(broker.transform(document))
+                outcomes[row].selections.extend(selections)
+                outcomes[row].found.extend(selection.subscription_id for selection in selections)
             except (DocumentError, EvaluationError) as error:
                 error.document_id = document.document_id
                 outcomes[row].letters.append(DeadLetter.of(error))
         return outcomes
     report = broker.match_batch([document for _row, document in readable])
-    for (row, _document), found in zip(readable, report.ids(), strict=True):
+    for (row, _document), found, texts in zip(readable, report.ids(), report.results(), strict=True):
         outcomes[row].found.extend(found)
+        outcomes[row].texts.update(texts)
     letters = report.dead_letters([document.document_id for _row, document in readable])
     for number, letter in zip(report.errors["document"].to_pylist(), letters, strict=True):
         outcomes[readable[number][0]].letters.append(letter)
@@ -163,16 +174,21 @@ class _Lines:
                     who = f', "subscription": {json.dumps(letter.subscription_id)}'
                 lines.append(f'{{"document": {document}{who}, "error": {json.dumps(letter.error())}}}')
             if self._nodes:
-                for result in outcome.results:
-                    nodes = json.dumps([asdict(node) for node in result.nodes])
-                    who = json.dumps(result.subscription_id)
-                    lines.append(f'{{"document": {document}, "subscription": {who}, "nodes": {nodes}}}')
+                for selection in outcome.selections:
+                    nodes = json.dumps([asdict(node) for node in selection.nodes])
+                    who = json.dumps(selection.subscription_id)
+                    result = self._result(outcome.texts, selection.subscription_id)
+                    lines.append(f'{{"document": {document}, "subscription": {who}{result}, "nodes": {nodes}}}')
             else:
                 head = f'{{"document": {document}, "subscription": '
-                encode = self._encode
-                lines += [f"{head}{encode(who)}}}" for who in outcome.found]
+                encode, texts = self._encode, outcome.texts
+                lines += [f"{head}{encode(who)}{self._result(texts, who)}}}" for who in outcome.found]
         if lines:
             click.echo("\n".join(lines))
+
+    @staticmethod
+    def _result(texts: dict[str, str], who: str) -> str:
+        return f', "result": {json.dumps(texts[who])}' if who in texts else ""
 
     def end(self, documents: int, subscriptions: int) -> None:
         """Nothing: every line is a finding."""
@@ -181,7 +197,7 @@ class _Lines:
 class _Tables:
     """Output as tables for people: notifications on standard output, refusals on standard error."""
 
-    def __init__(self, nodes: bool) -> None:
+    def __init__(self, nodes: bool, results: bool) -> None:
         self._nodes = nodes
         self._found = 0
         self._letters: list[DeadLetter] = []
@@ -193,6 +209,8 @@ class _Tables:
             self._table.add_column("line", justify="right")
             self._table.add_column("node", overflow="fold")
             self._table.add_column("value", overflow="ellipsis", no_wrap=True, max_width=60)
+        if results:
+            self._table.add_column("result", overflow="fold")
 
     def refused(self, letters: list[DeadLetter]) -> None:
         self._refused = len(letters)
@@ -203,20 +221,27 @@ class _Tables:
         for outcome in outcomes:
             self._letters += outcome.letters
             self._found += len(outcome.found)
-            shown = Text(common.printable(outcome.name))
+            shown = Text(printable(outcome.name))
             if self._nodes:
-                for result in outcome.results:
-                    self._add_nodes(shown, result)
-            elif outcome.found:
-                ids = ", ".join(map(common.printable, outcome.found[:_SHOWN_IDS]))
-                more = len(outcome.found) - _SHOWN_IDS
+                for selection in outcome.selections:
+                    self._add_nodes(shown, selection, outcome.texts.get(selection.subscription_id))
+                continue
+            # All filters share a row; every transformation has its own.
+            filters = [who for who in outcome.found if who not in outcome.texts]
+            if filters:
+                ids = ", ".join(map(printable, filters[:_SHOWN_IDS]))
+                more = len(filters) - _SHOWN_IDS
                 self._table.add_row(shown, Text(ids + (f" and {more} more (--json lists all)" if more > 0 else "")))
+            for who, text in outcome.texts.items():
+                self._table.add_row(shown, Text(printable(who)), _shown(text))
 
-    def _add_nodes(self, shown: Text, result: MatchResult) -> None:
-        who = Text(common.printable(result.subscription_id))
-        if not result.nodes:
+    def _add_nodes(self, shown: Text, selection: MatchResult, text: str | None) -> None:
+        who = Text(printable(selection.subscription_id))
+        if text is not None:
+            self._table.add_row(shown, who, "", "", "", _shown(text))
+        elif not selection.nodes:
             self._table.add_row(shown, who, "", "(true)", "")
-        for node in result.nodes:
+        for node in selection.nodes:
             value = Text(" ".join(node.value.split()))
             self._table.add_row(shown, who, str(node.line), Text(node.path), value)
 
@@ -233,3 +258,13 @@ class _Tables:
         ]
         given = f"{common.counted(documents, 'document')}, {common.counted(subscriptions, 'subscription')}"
         out.print(f"{given}: {', '.join(counts)}")
+
+
+def _shown(result: str) -> Text:
+    """A result for a cell: on one line, and cut where it is long."""
+    if not result:
+        return Text("(empty)", "dim")
+    text = printable(" ".join(result[: 2 * _SHOWN_CHARACTERS].split()))
+    if len(result) <= _SHOWN_CHARACTERS:
+        return Text(text)
+    return Text(f"{text[:_SHOWN_CHARACTERS]} ... ({len(result):,} characters; --json has all)")

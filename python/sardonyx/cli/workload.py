@@ -13,6 +13,7 @@ from rich.text import Text
 
 from sardonyx.cli import common
 from sardonyx.errors import SettingsError
+from sardonyx.explanation import printable
 from sardonyx.workloads import SETS, describe, load
 from sardonyx.workloads.files import DocumentsAs, SubscriptionsAs, write
 
@@ -150,7 +151,7 @@ def make(
     table.add_column(justify="right", overflow="fold")
     for name, value in facts.items():
         if value is not None:
-            shown = f"{value:,}" if isinstance(value, int | float) else common.printable(str(value))
+            shown = f"{value:,}" if isinstance(value, int | float) else printable(str(value))
             table.add_row(name.replace("_", " "), Text(shown))
     common.console().print(table)
 
