@@ -1,8 +1,8 @@
 """Sardonyx: XML publish/subscribe.
 
-Register many standing queries (subscriptions, in XPath 1.0), hand in XML documents, and hear which subscriptions each
-document satisfies. `Broker` does it in process; `sardonyx.spark` does the same in Spark jobs and streams; the command
-`sardonyx` does it from the shell.
+Register many standing queries (subscriptions: filters in XPath 1.0, transformations in XQuery), hand in XML documents,
+and hear which subscriptions each document satisfies and what transformations make of it. `Broker` does it in process;
+`sardonyx.spark` does the same in Spark jobs and streams; the command `sardonyx` does it from the shell.
 
 >>> from sardonyx import Broker
 >>> broker = Broker()

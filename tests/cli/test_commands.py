@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from sardonyx import Broker
+from sardonyx._core import Index
 from sardonyx.cli import codes, common, main
 from sardonyx.errors import IndexFormatError
 from sardonyx.model import DeadLetter
@@ -219,6 +220,18 @@ class TestExplain:
         said = json.loads(sardonyx("explain", "-s", "q.txt", "--id", "2", "--json", "a.xml").stdout)
         assert (said["subscription_id"], said["matched"]) == ("2", True)
         assert said["clauses"]
+
+    @pytest.mark.skipif(not hasattr(Index, "explain_transformation"), reason="this core explains filters only")
+    def test_transformations(self) -> None:
+        Path("t.xq").write_text("for $b in //b return xs:integer($b)")
+        arguments = ("explain", "-s", "t.xq", "--id", "t")
+        assert sardonyx(*arguments, "c.xml").exit_code == codes.NOTHING
+        assert sardonyx(*arguments, "a.xml").exit_code == codes.REFUSED
+        found = sardonyx(*arguments, "--json", "-", stdin="<b>7</b>")
+        said = json.loads(found.stdout)
+        assert (said["subscription_id"], said["matched"], said["result"]) == ("t", True, "7")
+        assert said["plan"]
+        assert found.exit_code == codes.FOUND
 
 
 @pytest.mark.usefixtures("place")

@@ -102,16 +102,13 @@ def test_options_and_commands_in_readme_exist(repository: Path, generate: Module
             assert re.search(rf"(?<![\w-]){re.escape(option)}(?![\w-])", helps[name]), (line, option)
 
 
-@pytest.mark.parametrize("heading", ["In Python"])
-def test_readme_s_python_example_prints_what_it_says(heading: str, repository: Path) -> None:
-    text = (repository / "README.md").read_text()
-    section = text.split(f"## {heading}")[1].split("\n## ")[0]
-    code = re.search(r"```python\n(.*?)```", section, re.DOTALL)
-    said = re.search(r"This prints `(.+?)`", section)
-    assert code is not None
-    assert said is not None
-    done = subprocess.run([sys.executable, "-c", code[1]], capture_output=True, text=True, timeout=60, check=True)
-    assert done.stdout.strip() == said[1]
+def test_readme_s_python_examples_print_what_it_says(repository: Path) -> None:
+    section = (repository / "README.md").read_text().split("## In Python")[1].split("\n## ")[0]
+    examples = re.findall(r"```python\n(.*?)```\s+(?:This prints|Out comes) `(.+?)`", section, re.DOTALL)
+    assert len(examples) == 2
+    for code, said in examples:
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+        assert done.stdout.strip() == said
 
 
 def test_the_changelog_names_this_version(repository: Path) -> None:
