@@ -6,6 +6,7 @@ pub mod construct;
 pub mod error;
 pub mod evaluate;
 pub mod execute;
+mod gates;
 pub mod plan;
 pub mod population;
 pub mod results;

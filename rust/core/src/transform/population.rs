@@ -1,6 +1,7 @@
 //! A population of transformations: who asked for what, each different plan once.
 
 use super::execute::{is_plain, listed};
+use super::gates::Gate;
 use super::plan::{
     Compiled, ConditionId, ConditionKind, Constant, Operators, PathId, Piece, StreamId, Trigger, compile,
 };
@@ -155,7 +156,10 @@ pub struct Population {
     pub(super) always: Vec<PlanId>,
     /// For each path, the streams with constants whose nodes it leads to.
     selected: Vec<Vec<StreamId>>,
-    selections: HashMap<StreamId, Selection, FixedState>,
+    /// By stream.
+    selections: Vec<Option<Box<Selection>>>,
+    /// By plan.
+    gates: Vec<Gate>,
     constants: HashMap<Box<str>, u32, FixedState>,
     /// Conditions before this number are in the selections.
     indexed: usize,
@@ -178,7 +182,8 @@ impl Population {
             by_condition: HashMap::default(),
             always: Vec::new(),
             selected: Vec::new(),
-            selections: HashMap::default(),
+            selections: Vec::new(),
+            gates: Vec::new(),
             constants: HashMap::default(),
             indexed: 0,
             dead_plans: 0,
@@ -247,8 +252,15 @@ impl Population {
     }
 
     /// The constants that a stream's nodes are compared with for equality.
+    #[inline]
     pub(super) fn selection(&self, stream: StreamId) -> Option<&Selection> {
-        self.selections.get(&stream)
+        self.selections.get(stream as usize).and_then(Option::as_deref)
+    }
+
+    /// The gate of a plan.
+    #[inline]
+    pub(super) fn gate(&self, plan: PlanId) -> Gate {
+        self.gates[plan as usize]
     }
 
     /// The number of a text among the constants.
@@ -325,9 +337,11 @@ impl Population {
             }
         }
         let piece = Arc::new(piece);
+        let lists = listed(&piece);
+        self.gates.push(Gate::new(&piece, &lists, &self.operators));
         let as_it_is = matches!(self.strategy, Strategy::Naive | Strategy::For);
         self.plans.push(Plan {
-            lists: listed(&piece),
+            lists,
             is_plain: is_plain(&piece, &self.operators),
             piece: piece.clone(),
             is_selecting,
@@ -368,7 +382,11 @@ impl Population {
             else {
                 continue;
             };
-            let selection = self.selections.entry(*stream).or_insert_with(|| {
+            let at = *stream as usize;
+            if self.selections.len() <= at {
+                self.selections.resize_with(at + 1, || None);
+            }
+            let selection = self.selections[at].get_or_insert_with(|| {
                 if let Some(path) = self.operators.stream(*stream).necessary_path() {
                     let path = path as usize;
                     if self.selected.len() <= path {
@@ -376,7 +394,7 @@ impl Population {
                     }
                     self.selected[path].push(*stream);
                 }
-                Selection::default()
+                Box::default()
             });
             match constant {
                 Constant::String(text) => {

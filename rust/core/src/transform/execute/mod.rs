@@ -5,6 +5,7 @@
 
 mod conditions;
 mod emit;
+mod gates;
 mod groups;
 mod selections;
 mod streams;
@@ -70,6 +71,10 @@ pub struct Worker {
     symbols: DocumentSymbols,
     streams: Vec<Nodes>,
     verdicts: Vec<Verdict>,
+    /// Verdicts that fit into one word, with the work for which they hold.
+    words: Vec<(u64, u64)>,
+    /// Whether the document has texts that are no numbers where numbers are needed.
+    is_unsure: bool,
     /// Work for which a stream's values were looked up among the constants.
     probed: Vec<u64>,
     /// For such a stream, the bindings of which a text is no number.
@@ -104,6 +109,8 @@ impl Default for Worker {
             symbols: DocumentSymbols::default(),
             streams: Vec::new(),
             verdicts: Vec::new(),
+            words: Vec::new(),
+            is_unsure: false,
             probed: Vec::new(),
             not_numeric: Vec::new(),
             arena: Vec::new(),
@@ -161,6 +168,8 @@ impl<'a> Execution<'a> {
         worker.probed.resize(operators.streams().len(), 0);
         worker.not_numeric.resize(operators.streams().len(), None);
         worker.verdicts.resize_with(operators.conditions().len(), Verdict::default);
+        worker.words.resize(operators.conditions().len(), (0, 0));
+        worker.is_unsure = false;
         worker.plan_stamps.resize(population.plan_count(), 0);
         if worker.places.len() < document.len() {
             worker.places.resize(document.len(), (0, 0));
@@ -221,6 +230,14 @@ impl<'a> Execution<'a> {
         }
         let is_something = if plan.is_selecting { selected } else { builder.item_count() > 0 };
         Ok((is_something || tell_empty).then(|| (builder.into_events(), is_something)))
+    }
+
+    /// Whether the document has nothing for a plan, as far as that shows at once. If not, the plan has to be asked.
+    ///
+    /// # Errors
+    /// More cost than the limit.
+    pub fn is_closed(&mut self, plan: PlanId) -> Outcome<bool> {
+        Ok(self.passage(plan)? == gates::Passage::Closed)
     }
 
     /// What a plan gives as XML text, and whether the document has something for it; see [`Self::events`].
