@@ -1,5 +1,6 @@
 """Transformations by example: the corpus, and the shared cases that hold XQuery; each is Saxon's answer as well."""
 
+import contextlib
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -148,3 +149,73 @@ def test_shared_refusals() -> None:
                 if entry["lang"] == "xquery":
                     with pytest.raises(errors.SubscriptionError):
                         engine.evaluate(entry["text"], b"<r/>", entry["namespaces"])
+
+
+DEEP = 20_000
+NESTED = (
+    "(" * DEEP + "1" + ")" * DEEP,
+    "<a>" * DEEP + "</a>" * DEEP,
+    "<a>{" * DEEP + "1" + "}</a>" * DEEP,
+    "element a {" * DEEP + "}" * DEEP,
+    "for $a in //a return " * DEEP + "1",
+    "let $a := //a return " * DEEP + "1",
+    "some $a in //a satisfies " * DEEP + "1",
+    "if (1) then " * DEEP + "1" + " else 2" * DEEP,
+    "//a[" * DEEP + "1" + "]" * DEEP,
+    "//a" + "[1]" * DEEP,
+    "/a" * DEEP,
+    "a/(" * DEEP + "b" + ")" * DEEP,
+    "-" * DEEP + "1",
+    "1" + "+1" * DEEP,
+    "1" + ",1" * DEEP,
+    "//a" + "|//a" * DEEP,
+    "//a" + " or //a" * DEEP,
+    "not(" * DEEP + "1" + ")" * DEEP,
+    "(:" * DEEP + ":)" * DEEP + "1",
+    "'" + "x" * DEEP + "'",
+    "<a" + " " * DEEP + "/>",
+    "<a " + " ".join(f"k{at}='{at}'" for at in range(DEEP)) + "/>",
+)
+
+
+@needs_xquery
+@pytest.mark.parametrize("query", NESTED, ids=lambda query: query[:12])
+def test_deep_or_long_queries(query: str) -> None:
+    """Any shape of nesting is an error or an answer, never a crash, alone and registered."""
+    document = b"<a><a/></a>"
+    try:
+        alone = engine.evaluate(query, document).text
+    except errors.SardonyxError:
+        alone = None
+    for strategy in engine.STRATEGIES:
+        subject = engine.transformations([{"subscription_id": "ok", "query": "<o/>"}], strategy=strategy)
+        subject.register(engine.transformation_table([{"subscription_id": "deep", "query": query}]))
+        found = dict(subject.transform(document))
+        assert found.pop("ok") == "<o/>"
+        assert found.get("deep") == (alone or None)
+
+
+_DOUBLED = [f"$v{at + 1} := {{0}}($v{at}, $v{at})" for at in range(50)]
+COSTLY = (
+    "count(for $a in //*, $b in //*, $c in //*, $d in //* return 1)",
+    "<o>{for $a in //*, $b in //*, $c in //* return <p>{$a, $b, $c}</p>}</o>",
+    "some $a in //*, $b in //*, $c in //*, $d in //* satisfies $a = 'nowhere'",
+    "count((1 to 1000000000)[. mod 2 = 0])",
+    "sum(for $a in 1 to 100000 return count(1 to 100000))",
+    f"let $v0 := 'xxxxxxxx', {', '.join(_DOUBLED).format('concat')} return string-length($v50)",
+    f"let $v0 := //*, {', '.join(_DOUBLED).format('')} return count($v50)",
+    "//*[count(//*[count(//*[count(//*) > count(preceding::*)]) > 1]) > 5]",
+)
+
+
+@needs_xquery
+@pytest.mark.parametrize("query", COSTLY, ids=lambda query: query[:24])
+@pytest.mark.timeout(60)
+def test_costly_queries(query: str) -> None:
+    """What would take ages or all memory is an error of its own, or answered by a short cut, and disturbs no other."""
+    document = b"<r>" + b"<x k='1'>y</x>" * 600 + b"</r>"
+    with contextlib.suppress(errors.EvaluationError):
+        engine.evaluate(query, document)
+    subject = engine.transformations([{"subscription_id": "ok", "query": "<o>{count(//x)}</o>"}])
+    subject.register(engine.transformation_table([{"subscription_id": "costly", "query": query}]))
+    assert dict(subject.transform(document))["ok"] == "<o>600</o>"

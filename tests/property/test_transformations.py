@@ -26,6 +26,9 @@ EMPTY = re.compile(r"\s*(?:<[^<>]*/>)?\s*")
 FUNCTIONS = re.compile(r'^\s+\w+ = "([^"]+)", [0-9]+ ?\.\.=', re.MULTILINE)
 AST = Path(__file__).parents[2] / "rust" / "core" / "src" / "xquery" / "ast.rs"
 
+# What is wrong with the news of the YFilter suite: no element or attribute is missing or in the wrong place.
+VALUES = {"DTD_ATTRIBUTE_VALUE", "DTD_ATTRIBUTE_DEFAULT", "DTD_ID_REDEFINED", "DTD_UNKNOWN_ENTITY"}
+
 # Everything else that the generators have to reach, as it is written.
 FORMS = (
     "for $", " at $", "let $", "where ", "order by", "stable order by", " descending", " empty greatest", "some $",
@@ -78,11 +81,14 @@ def test_material(kind: str) -> None:
 
 
 def test_documents_are_valid() -> None:
-    """The documents of a group with a DTD are valid against it, so that plans may rely on its claims."""
+    """The elements of a group with a DTD are as it says, so that plans may rely on its claims."""
     for group in _groups():
-        if group.dtd is not None and group.name != "nitf":
-            dtd = etree.DTD(io.StringIO(group.dtd))
-            assert all(dtd.validate(etree.fromstring(payload)) for payload in group.payloads)
+        if group.dtd is None:
+            continue
+        dtd = etree.DTD(io.StringIO(group.dtd))
+        for payload in group.payloads:
+            dtd.validate(etree.fromstring(payload))
+            assert {error.type_name for error in dtd.error_log} <= (VALUES if group.name == "nitf" else set())
 
 
 def test_material_is_complete() -> None:
@@ -232,3 +238,6 @@ def test_bad_ones_disturb_no_other(strategy: str) -> None:
         pytest.fail(f"one subscription fails alone, not all: {raised}")
     assert found == {"a": "<a><x>one</x></a>", "z": "<z>one</z>"}
     assert dict(subject.transform(b"<r><x>1</x></r>", stream="elsewhere"))["other"] == "<x>1</x>"
+    with pytest.raises(errors.NotWellFormedError):
+        subject.transform(b"<r><x>1</r>", stream="here")
+    assert dict(subject.transform(b"<r><x>1</x></r>", stream="here"))["fails"] == "<n>2</n>"
