@@ -15,7 +15,7 @@ from tests.generators.xquery_documents import Vocabulary
 OPERATORS = ("=", "=", "=", "!=", "<", ">", "<=", ">=")
 TAGS = ("item", "out", "hit", "b-1", "x.y")
 WRAPPERS = ("results", "r", "bib")
-DOCUMENT = ("", "", "", "$doc", 'doc("d.xml")', "doc('any')")
+DOCUMENT = ("", "", "", "$doc", 'doc("d.xml")', "doc('d.xml')")  # one name, for one document
 
 
 @dataclass(frozen=True)
@@ -147,6 +147,13 @@ class Brokering:
         names = [name for name in self.vocabulary.routes("") if self.vocabulary.children.get(name)]
         return self.pick.of(names) if names and self.pick.chance(70) else None
 
+    def holder(self) -> Path:
+        """A variable of elements that have some below, or else the document."""
+        holders = [bound for bound in self.scope if self.vocabulary.routes(bound.kind)]
+        if not holders:
+            return self.document()
+        return holders[-1] if self.pick.chance(65) else self.pick.of(holders)
+
     def variable(self) -> Path:
         """A variable in scope, mostly the last."""
         return self.scope[-1] if self.pick.chance(65) else self.pick.of(self.scope)
@@ -240,7 +247,7 @@ class Brokering:
         for number in range(bindings):
             name = self.new_variable()
             if self.scope and (number > 0 or pick.chance(85)) and not (number > 0 and pick.chance(15)):
-                sequence = self.path(self.variable())
+                sequence = self.path(self.holder())
             else:
                 sequence = self.path(self.document(), self.inner(), predicates=12)
                 if self.scope and depth > 0:
