@@ -89,14 +89,15 @@ def transformation_table(rows: Iterable[Row]) -> Any:
             [json.dumps(row["namespaces"]) if row.get("namespaces") else None for row in listed], pa.string()
         ),
         "stream": pa.array([row.get("stream") for row in listed], pa.string()),
+        "language": pa.array(["xquery"] * len(listed), pa.string()),
         "notify_empty": pa.array([bool(row.get("notify_empty", False)) for row in listed], pa.bool_()),
     }
     return pa.record_batch(columns)
 
 
 def transformations(rows: Iterable[Row] = (), **options: Any) -> Any:
-    """Transformations with these subscriptions; every one of them has to be accepted."""
-    made = _core.Transformations(**options)
+    """An index of these transformations; every one of them has to be accepted."""
+    made = _core.Index(**options)
     listed = list(rows)
     if listed:
         refused = made.register(transformation_table(listed))
