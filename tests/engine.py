@@ -103,3 +103,12 @@ def transformations(rows: Iterable[Row] = (), **options: Any) -> Any:
         refused = made.register(transformation_table(listed))
         assert refused == [], [(listed[row]["query"], fields) for row, _, fields in refused]
     return made
+
+
+def transformed(index: Any, payload: bytes, stream: str | None = None) -> tuple[list[tuple[str, str]], dict[str, str]]:
+    """The results on one document, sorted by id, and the ids that failed on it with the kinds of their errors."""
+    streams = pa.array([stream], pa.string()) if stream is not None else None
+    matches, failed = index.match_batch(pa.array([payload], pa.binary()), streams)
+    found = pa.record_batch(matches).to_pylist()
+    kinds = {row["subscription_id"]: row["kind"] for row in pa.record_batch(failed).to_pylist()}
+    return sorted((row["subscription_id"], row["result"]) for row in found), kinds

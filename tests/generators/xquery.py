@@ -20,10 +20,14 @@ DOCUMENT = ("", "", "", "$doc", 'doc("d.xml")', "doc('d.xml')")  # one name, for
 
 @dataclass(frozen=True)
 class Query:
-    """A generated query."""
+    """A generated query; `deciding` are the FLWRs of which one has to give something for it to have a result at all.
+
+    Without any, that is not known.
+    """
 
     text: str
     may_fail: bool
+    deciding: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -74,11 +78,12 @@ class Brokering:
         """A query."""
         pick = self.pick
         body = self.flwr(2)
-        if pick.chance(85):
-            name = pick.of(WRAPPERS)
-            more = f" {{ {self.flwr(1)} }}" if pick.chance(8) else ""
-            body = f"<{name}> {{ {body} }}{more} </{name}>"
-        return Query(body, self.may_fail)
+        if pick.chance(15):
+            return Query(body, self.may_fail, (body,))
+        name = pick.of(WRAPPERS)
+        deciding = (body, self.flwr(1)) if pick.chance(8) else (body,)
+        content = "".join(f" {{ {flwr} }}" for flwr in deciding)
+        return Query(f"<{name}>{content} </{name}>", self.may_fail, deciding)
 
     # Paths
 
