@@ -198,8 +198,6 @@ def test_strategies_agree() -> None:
                 expected = population.expected(payload)
                 for name, subject in subjects.items():
                     assert [tuple(pair) for pair in subject.transform(payload)] == expected, (group.name, name, payload)
-        for key in list(population.rows)[:5]:
-            assert all(subject.explain(key, group.payloads[0]) for subject in subjects.values())
 
 
 @needs_xquery
