@@ -84,6 +84,7 @@ pub struct Worker {
     /// For each node, the document in which it was copied, and where its text is in `copied`.
     copies: Vec<(u64, u32, u32)>,
     copied: String,
+    text: String,
     values: Values,
     /// For each node of the document, its place in the list that is being joined, with a stamp.
     places: Vec<(u64, u32)>,
@@ -117,6 +118,7 @@ impl Default for Worker {
             path_nodes: Vec::new(),
             copies: Vec::new(),
             copied: String::new(),
+            text: String::new(),
             values: Values::default(),
             places: Vec::new(),
             place_stamp: 0,
@@ -247,10 +249,13 @@ impl<'a> Execution<'a> {
     pub fn text(&mut self, plan: &'a Plan, tell_empty: bool) -> Outcome<Option<(String, bool)>> {
         if plan.is_plain && self.strategy > Strategy::For {
             self.begin();
-            let mut serializer = Serializer::default();
-            let written = self.write_plain(&plan.piece, &mut serializer)?;
+            // One copy of a known size is cheaper than a string that grows.
+            let mut serializer = Serializer::reusing(std::mem::take(&mut self.worker.text));
+            let written = self.write_plain(&plan.piece, &mut serializer);
+            self.worker.text = serializer.into_text();
+            let written = written?;
             let is_something = if plan.is_selecting { written.selected } else { written.any };
-            return Ok((is_something || tell_empty).then(|| (serializer.into_text(), is_something)));
+            return Ok((is_something || tell_empty).then(|| (self.worker.text.clone(), is_something)));
         }
         let Some((events, is_something)) = self.events(plan, tell_empty)? else { return Ok(None) };
         let mut serializer = Serializer::default();
