@@ -35,7 +35,7 @@ impl Gate {
         }
         let own = loops[0];
         let is_simple =
-            operators.stream(own.stream).level == 0 && own.order.is_empty() && matches!(own.body, Piece::Element(_));
+            operators.stream(own.stream).level == 0 && own.order.is_empty() && matches!(*own.body, Piece::Element(_));
         let members = own.condition.map_or(Vec::new(), |condition| operators.conjuncts(condition));
         if !is_simple || members.len() > 2 {
             return Gate::OTHER;

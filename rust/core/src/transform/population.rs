@@ -5,6 +5,7 @@ use super::gates::Gate;
 use super::plan::{
     Compiled, ConditionId, ConditionKind, Constant, Operators, PathId, Piece, StreamId, Trigger, compile,
 };
+use super::schema::ElementGraph;
 use super::walk::PathAutomaton;
 use crate::xquery::ast::{CompareOp, Module};
 use foldhash::fast::FixedState;
@@ -169,10 +170,13 @@ pub struct Population {
 
 impl Population {
     /// An empty population.
-    pub fn new(strategy: Strategy) -> Population {
+    ///
+    /// `graph`: the element graph of the DTD that documents are thought to follow; those that do not are transformed
+    /// as well.
+    pub fn new(strategy: Strategy, graph: Option<Arc<ElementGraph>>) -> Population {
         Population {
             strategy,
-            operators: Operators::default(),
+            operators: Operators::new(graph),
             plans: Vec::new(),
             plan_numbers: HashMap::default(),
             subscribers: Vec::new(),
@@ -255,6 +259,11 @@ impl Population {
     #[inline]
     pub(super) fn selection(&self, stream: StreamId) -> Option<&Selection> {
         self.selections.get(stream as usize).and_then(Option::as_deref)
+    }
+
+    /// How many constants a stream's nodes are compared with for equality.
+    pub(super) fn constants_of(&self, stream: StreamId) -> usize {
+        self.selection(stream).map_or(0, |selection| selection.texts.len() + selection.numbers.len())
     }
 
     /// The gate of a plan.

@@ -69,7 +69,7 @@ impl<'a> Execution<'a> {
                     for stream in &plan.lists {
                         self.compute(*stream)?;
                     }
-                    any = matches!(own.body, Piece::Element(_)) || {
+                    any = matches!(*own.body, Piece::Element(_)) || {
                         let selected = bindings[first..].to_vec();
                         self.any_gives(own, &selected)?
                     };
@@ -81,7 +81,7 @@ impl<'a> Execution<'a> {
     }
 
     fn any_gives(&mut self, own: &'a Loop, selected: &[u32]) -> Outcome<bool> {
-        if matches!(own.body, Piece::Element(_)) {
+        if matches!(*own.body, Piece::Element(_)) {
             return Ok(!selected.is_empty());
         }
         let depth = self.chain.len();

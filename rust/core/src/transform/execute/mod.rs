@@ -142,6 +142,8 @@ pub struct Execution<'a> {
     worker: &'a mut Worker,
     evaluator: Evaluator<'a>,
     strategy: Strategy,
+    /// Whether the document agrees with the DTD, once that was asked.
+    agrees: Option<bool>,
     /// The streams of the loops around, outermost first, and the current binding of each.
     chain: Vec<StreamId>,
     positions: Vec<u32>,
@@ -190,6 +192,7 @@ impl<'a> Execution<'a> {
             worker,
             evaluator: Evaluator::new(document, cost_limit),
             strategy: population.strategy(),
+            agrees: None,
             chain: Vec::new(),
             positions: Vec::new(),
         }
