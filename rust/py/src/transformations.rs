@@ -3,7 +3,7 @@
 use crate::document::borrow;
 use crate::errors::{Failed, Fields, work};
 use crate::settings::{AllLimits, Payload};
-use arrow_array::builder::StringBuilder;
+use arrow_array::builder::{LargeStringBuilder, StringBuilder};
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt32Type;
 use arrow_array::{ArrayRef, DictionaryArray, RecordBatch, UInt32Array};
@@ -182,7 +182,8 @@ pub(crate) struct ResultTable {
     subscribers: Vec<u32>,
     ids: StringBuilder,
     known: HashMap<SubscriberId, u32>,
-    texts: StringBuilder,
+    /// The results of a batch may be more than 2 GiB.
+    texts: LargeStringBuilder,
     text_count: u32,
     keys: Vec<u32>,
 }
