@@ -251,21 +251,24 @@ impl Parser<'_> {
     /// Operators that bind at least as tightly as `least`, by precedence climbing.
     fn binary(&mut self, least: u8) -> Parsed<Expr> {
         let start = self.at;
+        let around = std::mem::replace(&mut self.reach, self.depth);
         let mut left = self.unary()?;
-        let mut chain = 0;
         loop {
             let before = self.at;
-            let Some(operator) = self.operator()? else { return Ok(left) };
-            if operator.precedence() < least {
+            let operator = self.operator()?;
+            let Some(operator) = operator.filter(|operator| operator.precedence() >= least) else {
                 self.at = before;
+                self.reach = self.reach.max(around);
                 return Ok(left);
-            }
-            chain += 1;
-            self.check_depth(chain)?;
+            };
+            self.deepen(1)?;
             self.node()?;
             self.skip();
             let right_start = self.at;
+            let left_reach = std::mem::replace(&mut self.reach, self.depth);
             let right = self.binary(operator.precedence() + 1)?;
+            self.deepen(1)?;
+            self.reach = self.reach.max(left_reach);
             if matches!(
                 operator,
                 Operator::Combine(_) | Operator::Compare(Comparison::Same | Comparison::Before | Comparison::After)
@@ -356,7 +359,7 @@ impl Parser<'_> {
 
     fn unary(&mut self) -> Parsed<Expr> {
         let mut negative = false;
-        let mut signs = 0;
+        let mut is_signed = false;
         loop {
             self.skip();
             match self.byte(0) {
@@ -365,11 +368,10 @@ impl Parser<'_> {
                 _ => break,
             }
             self.at += 1;
-            signs += 1;
-            self.check_depth(signs)?;
+            is_signed = true;
         }
         let operand = self.path()?;
-        if signs == 0 {
+        if !is_signed {
             return Ok(operand);
         }
         Ok(match operand {
@@ -377,9 +379,12 @@ impl Parser<'_> {
             Expr::Literal(Literal::Decimal(value)) if negative => Expr::Literal(Literal::Decimal(-value)),
             Expr::Literal(Literal::Double(value)) if negative => Expr::Literal(Literal::Double(Double(-value.0))),
             number @ Expr::Literal(Literal::Integer(_) | Literal::Decimal(_) | Literal::Double(_)) => number,
-            operand if negative => Expr::Negate(Box::new(operand)),
-            // A plus sign asks for a number, too.
-            operand => Expr::Negate(Box::new(Expr::Negate(Box::new(operand)))),
+            operand => {
+                self.deepen(2)?;
+                let negated = Expr::Negate(Box::new(operand));
+                // A plus sign asks for a number, too.
+                if negative { negated } else { Expr::Negate(Box::new(negated)) }
+            }
         })
     }
 

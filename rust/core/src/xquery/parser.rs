@@ -56,7 +56,9 @@ pub(super) struct Parser<'t> {
     pub(super) text: &'t str,
     pub(super) at: usize,
     limits: QueryLimits,
-    depth: usize,
+    pub(super) depth: usize,
+    /// The deepest level of the tree that the expression being read has so far, counted like `depth`.
+    pub(super) reach: usize,
     nodes: usize,
     /// Namespaces in scope, inner ones last.
     pub(super) namespaces: Vec<(Box<str>, Box<str>)>,
@@ -80,6 +82,7 @@ impl<'t> Parser<'t> {
             at: 0,
             limits: context.limits,
             depth: 0,
+            reach: 0,
             nodes: 0,
             namespaces: given.map(|(prefix, uri)| ((*prefix).into(), (*uri).into())).collect(),
             variables: Vec::new(),
@@ -128,15 +131,21 @@ impl<'t> Parser<'t> {
     /// Reads something nested: depth is bounded, so that recursion is.
     pub(super) fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         self.depth += 1;
-        self.check_depth(0)?;
+        self.check_depth(self.depth)?;
+        self.reach = self.reach.max(self.depth);
         let result = read(self);
         self.depth -= 1;
         result
     }
 
-    /// Refuses nesting beyond the limit, `more` levels of the tree above the current one.
-    pub(super) fn check_depth(&self, more: usize) -> Parsed<()> {
-        if self.depth + more > self.limits.depth {
+    /// What was read goes `levels` down, below what is put around it: operators and the like nest without brackets.
+    pub(super) fn deepen(&mut self, levels: usize) -> Parsed<()> {
+        self.reach += levels;
+        self.check_depth(self.reach)
+    }
+
+    fn check_depth(&self, depth: usize) -> Parsed<()> {
+        if depth > self.limits.depth {
             let message = format!("the query nests deeper than query_depth = {}", self.limits.depth);
             return Err(self.error_at(XQueryErrorKind::Limit, message, self.at));
         }

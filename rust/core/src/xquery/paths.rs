@@ -111,6 +111,9 @@ impl<'t> Parser<'t> {
                 return Ok(Self::path_of(start, steps));
             }
             self.refuse_constructed(&start, start_offset)?;
+            if steps.is_empty() {
+                self.deepen(1)?;
+            }
             self.at += 1;
             if self.byte(0) == b'/' {
                 self.at += 1;
@@ -130,7 +133,14 @@ impl<'t> Parser<'t> {
             self.node()?;
             self.skip();
             let offset = self.at;
-            match self.step()? {
+            // Steps stand side by side: each is measured by itself.
+            let reach = std::mem::replace(&mut self.reach, self.depth);
+            let step = self.step()?;
+            if matches!(step, Part::Expr(_)) {
+                self.deepen(1)?;
+            }
+            self.reach = self.reach.max(reach);
+            match step {
                 Part::Axis(axis, test, predicates) => steps.push(Step::Axis { axis, test, predicates }),
                 Part::Expr(Expr::Context) => {
                     steps.push(Step::Axis { axis: Axis::SelfAxis, test: NodeTest::Node, predicates: Vec::new() });
@@ -239,7 +249,11 @@ impl<'t> Parser<'t> {
     fn with_predicates(&mut self, primary: Expr) -> Parsed<Part> {
         let is_constructed = self.may_construct(&primary);
         let predicates = self.predicates(is_constructed)?;
-        Ok(Part::Expr(if predicates.is_empty() { primary } else { Expr::Filter(Box::new(primary), predicates) }))
+        if predicates.is_empty() {
+            return Ok(Part::Expr(primary));
+        }
+        self.deepen(1)?;
+        Ok(Part::Expr(Expr::Filter(Box::new(primary), predicates)))
     }
 
     fn axis(&self, word: &str, start: usize) -> Parsed<Axis> {
