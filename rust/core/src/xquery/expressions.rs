@@ -118,7 +118,7 @@ impl Parser<'_> {
             self.expect_keyword("in")?;
             let sequence = self.single()?;
             let is_constructed = self.may_construct(&sequence);
-            bindings.push((self.bind(name, is_constructed), sequence));
+            bindings.push((self.bind(name, is_constructed)?, sequence));
             self.node()?;
             if !self.take(",") {
                 break;
@@ -193,8 +193,8 @@ impl Parser<'_> {
             self.expect_keyword("in")?;
             let sequence = self.single()?;
             let is_constructed = self.may_construct(&sequence);
-            let slot = self.bind(name, is_constructed);
-            let position = position.map(|name| self.bind(name, false));
+            let slot = self.bind(name, is_constructed)?;
+            let position = position.map(|name| self.bind(name, false)).transpose()?;
             clauses.push(Clause::For { slot, position, sequence });
             self.node()?;
             if !self.take(",") {
@@ -210,7 +210,7 @@ impl Parser<'_> {
             self.expect(":=")?;
             let value = self.single()?;
             let is_constructed = self.may_construct(&value);
-            let slot = self.bind(name, is_constructed);
+            let slot = self.bind(name, is_constructed)?;
             clauses.push(Clause::Let { slot, value });
             self.node()?;
             if !self.take(",") {
@@ -306,6 +306,7 @@ impl Parser<'_> {
         let general = |op| Operator::Compare(Comparison::General(op));
         let value = |op| Operator::Compare(Comparison::Value(op));
         let (operator, length) = match (self.byte(0), self.byte(1)) {
+            (b'=', b'>') => return Err(self.unsupported("the arrow operator", start)),
             (b'=', _) => (general(CompareOp::Equal), 1),
             (b'!', b'=') => (general(CompareOp::NotEqual), 2),
             (b'!', _) => return Err(self.unsupported("the simple map operator", start)),

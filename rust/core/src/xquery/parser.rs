@@ -6,7 +6,7 @@
 use super::ast::{Expr, Module, Name, Slot};
 use super::error::{XQueryError, XQueryErrorKind};
 use crate::document::XML_URI;
-use crate::document::chars::name_run;
+use crate::document::chars::{find_forbidden, name_run};
 use crate::xpath::parser::QueryLimits;
 
 /// What a query's names and sizes are judged by.
@@ -31,6 +31,9 @@ const PREDECLARED: [(&str, &str); 5] = [
     ("local", "http://www.w3.org/2005/xquery-local-functions"),
 ];
 
+/// Most names in scope of one sort (variables, namespaces): looking one up compares it with all of them.
+const MOST_IN_SCOPE: usize = 1000;
+
 /// Parses a query.
 ///
 /// # Errors
@@ -41,6 +44,11 @@ pub fn parse(text: &str, context: &StaticContext<'_>) -> Result<Module, XQueryEr
         let message =
             format!("the query has {} bytes, more than query_bytes = {}", text.len(), context.limits.length_bytes);
         return Err(parser.error_at(XQueryErrorKind::Limit, message, 0));
+    }
+    // What is written into results has to be XML.
+    if let Some((offset, found)) = find_forbidden(text) {
+        let message = format!("the character {found:?} is none of XML");
+        return Err(parser.error_at(XQueryErrorKind::Syntax, message, offset));
     }
     parser.prolog()?;
     let body = parser.expression()?;
@@ -290,11 +298,21 @@ impl<'t> Parser<'t> {
     }
 
     /// Brings a variable into scope.
-    pub(super) fn bind(&mut self, name: Name, is_constructed: bool) -> Slot {
+    pub(super) fn bind(&mut self, name: Name, is_constructed: bool) -> Parsed<Slot> {
+        self.check_scope(self.variables.len())?;
         let slot = self.constructed.len() as Slot;
         self.constructed.push(is_constructed);
         self.variables.push((name, slot));
-        slot
+        Ok(slot)
+    }
+
+    /// Refuses to bring more into scope than can be looked through quickly.
+    pub(super) fn check_scope(&self, count: usize) -> Parsed<()> {
+        if count >= MOST_IN_SCOPE {
+            let message = format!("more than {MOST_IN_SCOPE} variables, namespaces or attributes in one place");
+            return Err(self.error_at(XQueryErrorKind::Limit, message, self.at));
+        }
+        Ok(())
     }
 
     /// Whether an expression may give constructed nodes.

@@ -88,6 +88,9 @@ impl<'t> Parser<'t> {
         let start_offset = self.at;
         let mut steps = Vec::new();
         let mut start = Expr::Root;
+        if self.byte(0) == b'/' {
+            self.refuse_constructed(&Expr::Context, start_offset)?;
+        }
         if self.rest().starts_with("//") {
             self.at += 2;
             steps.push(any_descendant());
@@ -249,6 +252,12 @@ impl<'t> Parser<'t> {
     fn with_predicates(&mut self, primary: Expr) -> Parsed<Part> {
         let is_constructed = self.may_construct(&primary);
         let predicates = self.predicates(is_constructed)?;
+        self.skip();
+        match self.byte(0) {
+            b'(' if self.byte(1) != b':' => return Err(self.unsupported("calls of function items", self.at)),
+            b'?' => return Err(self.unsupported("lookups", self.at)),
+            _ => {}
+        }
         if predicates.is_empty() {
             return Ok(Part::Expr(primary));
         }
@@ -403,7 +412,6 @@ impl<'t> Parser<'t> {
     fn call(&mut self) -> Parsed<Option<Expr>> {
         let start = self.at;
         let (prefix, local) = self.qname("a name")?;
-        let after = self.at;
         self.skip();
         if self.byte(0) == b'#' {
             return Err(self.unsupported("function items", start));
@@ -412,9 +420,11 @@ impl<'t> Parser<'t> {
             self.at = start;
             return Ok(None);
         }
-        let _ = after;
         let uri: Box<str> = if prefix.is_empty() { FN_URI.into() } else { self.bound(prefix, start)?.into() };
-        if prefix.is_empty() && matches!(local, "if" | "typeswitch" | "item" | "switch" | "function") {
+        if prefix.is_empty() && local == "function" {
+            return Err(self.unsupported("inline functions", start));
+        }
+        if prefix.is_empty() && matches!(local, "if" | "typeswitch" | "item" | "switch") {
             return Err(self.error_at(XQueryErrorKind::Syntax, format!("{local} is no function"), start));
         }
         self.at += 1;
