@@ -231,7 +231,7 @@ impl<'t> Parser<'t> {
                     | "schema-element"
                     | "schema-attribute"
             );
-            let is_call = self.byte(0) == b'(' && !(self.byte(1) == b':');
+            let is_call = self.byte(0) == b'(' && self.byte(1) != b':';
             self.at = start;
             if !(is_kind && is_call) {
                 if let Some(made) = self.computed_constructor()? {
