@@ -55,6 +55,7 @@ def match_batch(index: Any, payloads: Sequence[bytes | None], **options: Any) ->
 STRATEGIES = ("shared", "F", "FW", "FWR", "naive")
 """All strategies of transformations; every one gives the same results."""
 
+
 @dataclass(frozen=True)
 class Outcome:
     """What a query gave: its result as text, or the code of its error."""
@@ -85,41 +86,26 @@ def transformation_table(rows: Iterable[Row]) -> Any:
             [json.dumps(row["namespaces"]) if row.get("namespaces") else None for row in listed], pa.string()
         ),
         "stream": pa.array([row.get("stream") for row in listed], pa.string()),
-        "notify_empty": pa.array([bool(row.get("notify_empty", False)) for row in listed], pa.bool_()),
         "language": pa.array(["xquery"] * len(listed), pa.string()),
+        "notify_empty": pa.array([bool(row.get("notify_empty", False)) for row in listed], pa.bool_()),
     }
     return pa.record_batch(columns)
 
 
-class Transformations:
-    """An index of transformations alone."""
-
-    def __init__(self, **options: Any) -> None:
-        self.index = _core.Index(**options)
-
-    def register(self, batch: Any) -> list[tuple[int, str, Any]]:
-        """As `Index.register`."""
-        return self.index.register(batch)
-
-    def unregister(self, keys: Sequence[str]) -> list[str]:
-        """As `Index.unregister`."""
-        return self.index.unregister(keys)
-
-    def transform(self, payload: bytes, stream: str | None = None) -> list[tuple[str, str]]:
-        """The results of a document by subscription; what fails is left out."""
-        streams = None if stream is None else pa.array([stream], pa.string())
-        batch = pa.record_batch(self.index.match_batch(pa.array([payload], pa.binary()), streams)[0])
-        if "result" not in batch.schema.names:
-            return []
-        keys, texts = batch.column("subscription_id").to_pylist(), batch.column("result").to_pylist()
-        return sorted(zip(keys, texts, strict=True))
-
-
-def transformations(rows: Iterable[Row] = (), **options: Any) -> Transformations:
-    """Transformations with these subscriptions; every one of them has to be accepted."""
-    made = Transformations(**options)
+def transformations(rows: Iterable[Row] = (), **options: Any) -> Any:
+    """An index of these transformations; every one of them has to be accepted."""
+    made = _core.Index(**options)
     listed = list(rows)
     if listed:
         refused = made.register(transformation_table(listed))
         assert refused == [], [(listed[row]["query"], fields) for row, _, fields in refused]
     return made
+
+
+def transformed(index: Any, payload: bytes, stream: str | None = None) -> tuple[list[tuple[str, str]], dict[str, str]]:
+    """The results on one document, sorted by id, and the ids that failed on it with the kinds of their errors."""
+    streams = pa.array([stream], pa.string()) if stream is not None else None
+    matches, failed = index.match_batch(pa.array([payload], pa.binary()), streams)
+    found = pa.record_batch(matches).to_pylist()
+    kinds = {row["subscription_id"]: row["kind"] for row in pa.record_batch(failed).to_pylist()}
+    return sorted((row["subscription_id"], row["result"]) for row in found), kinds

@@ -15,8 +15,9 @@ _PROCESSOR.set_configuration_property("http://saxon.sf.net/feature/optimizationL
 _CODE = re.compile(r"^\s+((?!SXWN)[A-Z]{4}[0-9]{4})\s+(.*)", re.MULTILINE | re.DOTALL)  # SXWN: warnings
 _STRING = r"""(?:"[^"]*"|'[^']*')"""
 _DECLARATION = rf"""declare\s+(?!variable|function|%)(?:[^;"'{{]|{_STRING})*;"""
-_PROLOG = re.compile(rf"""(?:\s|\(:.*?:\)|xquery\s+version\s+(?:[^;"']|{_STRING})*;|{_DECLARATION})*""", re.DOTALL)
-_VERSION = re.compile(rf"\s*xquery\s+version\s+(?:[^;\"']|{_STRING})*;", re.DOTALL)
+_SPACE = r"(?:\s|\(:.*?:\))"
+_VERSION = re.compile(rf"{_SPACE}*xquery\s+version\s+(?:[^;\"']|{_STRING})*;", re.DOTALL)
+_PROLOG = re.compile(rf"(?:{_SPACE}|{_DECLARATION})*", re.DOTALL)
 _DOCUMENT = re.compile(rf"(?<![\w:$-])(?:fn:)?doc(?:ument)?\(\s*{_STRING}\s*\)")
 _CACHE_SIZE = 512
 _documents: dict[bytes, Any] = {}

@@ -1,5 +1,6 @@
 """Transformations by example: the corpus, and the shared cases that hold XQuery; each is Saxon's answer as well."""
 
+import contextlib
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -15,8 +16,8 @@ from tests.shared_data import needs_cases
 from tests.xquery_cases import STATIC, Case
 
 CASES = xquery_cases.load()
-CASE_COUNT = 68
-RESULT_COUNT = 582
+CASE_COUNT = 70
+RESULT_COUNT = 606
 
 # Shared cases with XQuery in them, and how many queries; the last two are not for one document without a clock.
 SHARED_QUERIES = {
@@ -92,7 +93,7 @@ def test_corpus_registered_together(strategy: str) -> None:
     subject = engine.transformations(rows, strategy=strategy)
     wrong = []
     for number, case in enumerate(CASES):
-        found = dict(subject.transform(case.document.encode()))
+        found = dict(engine.transformed(subject, case.document.encode())[0])
         for key, text in expected.items():
             if key.startswith(f"{number:03}-") and not saxon.same(found.get(key, "absent"), text or ""):
                 wrong.append((case.name, list(case.results)[int(key[4:])], text, found.get(key)))
@@ -145,3 +146,109 @@ def test_shared_refusals() -> None:
                 if entry["lang"] == "xquery":
                     with pytest.raises(errors.SubscriptionError):
                         engine.evaluate(entry["text"], b"<r/>", entry["namespaces"])
+
+
+OTHER_FEATURES = (
+    'for $a in doc("a.xml")//x, $b in doc("b.xml")//x where $a = $b return $a',
+    "doc(//a)",
+    'collection("c")',
+    "declare function local:f() { 1 }; local:f()",
+    "declare variable $x := 1; $x",
+    'import module namespace m = "urn:m"; 1',
+    "<a><b/></a>/b",
+    "let $a := <a><b/></a> return $a/b",
+    "for $x as xs:integer in 1 return $x",
+    "1 instance of xs:integer",
+    "'1' cast as xs:integer",
+    "typeswitch (1) case xs:integer return 1 default return 2",
+    "validate { /r }",
+    "element { name(/*) } { 1 }",
+    "//a/namespace::*",
+    "for $a in //a group by $k := $a/@k return $k",
+    "//a ! name(.)",
+    "'a' || 'b'",
+    "current-dateTime()",
+    "matches('a', 'b')",
+    "xs:date('2000-01-01')",
+    "for $a in //a order by $a collation 'urn:c' return $a",
+)
+
+
+@pytest.mark.parametrize("query", OTHER_FEATURES)
+def test_other_features_are_refused(query: str) -> None:
+    """XQuery beyond the language of transformations is refused as that, with the feature named, not misread."""
+    with pytest.raises(errors.UnsupportedError) as raised:
+        engine.evaluate(query, b"<r><a/></r>")
+    assert raised.value.message
+    subject = engine.transformations()
+    refused = subject.register(engine.transformation_table([{"subscription_id": "x", "query": query}]))
+    assert [(row, key, fields["kind"]) for row, key, fields in refused] == [(0, "x", raised.value.kind)]
+
+
+DEEP = 20_000
+NESTED = (
+    "(" * DEEP + "1" + ")" * DEEP,
+    "<a>" * DEEP + "</a>" * DEEP,
+    "<a>{" * DEEP + "1" + "}</a>" * DEEP,
+    "element a {" * DEEP + "}" * DEEP,
+    "for $a in //a return " * DEEP + "1",
+    "let $a := //a return " * DEEP + "1",
+    "some $a in //a satisfies " * DEEP + "1",
+    "if (1) then " * DEEP + "1" + " else 2" * DEEP,
+    "//a[" * DEEP + "1" + "]" * DEEP,
+    "//a" + "[1]" * DEEP,
+    "/a" * DEEP,
+    "a/(" * DEEP + "b" + ")" * DEEP,
+    "-" * DEEP + "1",
+    "1" + "+1" * DEEP,
+    "1" + ",1" * DEEP,
+    "//a" + "|//a" * DEEP,
+    "//a" + " or //a" * DEEP,
+    "not(" * DEEP + "1" + ")" * DEEP,
+    "(:" * DEEP + ":)" * DEEP + "1",
+    "'" + "x" * DEEP + "'",
+    "<a" + " " * DEEP + "/>",
+    "<a " + " ".join(f"k{at}='{at}'" for at in range(DEEP)) + "/>",
+)
+
+
+@pytest.mark.parametrize("query", NESTED, ids=lambda query: query[:12])
+def test_deep_or_long_queries(query: str) -> None:
+    """Any shape of nesting is an error or an answer, never a crash, alone and registered."""
+    document = b"<a><a/></a>"
+    try:
+        alone = engine.evaluate(query, document).text
+    except errors.SardonyxError:
+        alone = None
+    for strategy in engine.STRATEGIES:
+        subject = engine.transformations([{"subscription_id": "ok", "query": "<o/>"}], strategy=strategy)
+        subject.register(engine.transformation_table([{"subscription_id": "deep", "query": query}]))
+        found = dict(engine.transformed(subject, document)[0])
+        assert found.pop("ok") == "<o/>"
+        assert found.get("deep") == (alone or None)
+
+
+_DOUBLED = [f"$v{at + 1} := {{0}}($v{at}, $v{at})" for at in range(50)]
+COSTLY = (
+    "count(for $a in //*, $b in //*, $c in //*, $d in //* return 1)",
+    "<o>{for $a in //*, $b in //*, $c in //* return <p>{$a, $b, $c}</p>}</o>",
+    "some $a in //*, $b in //*, $c in //*, $d in //* satisfies $a = 'nowhere'",
+    "count((1 to 1000000000)[. mod 2 = 0])",
+    "sum(for $a in 1 to 100000 return count(1 to 100000))",
+    f"let $v0 := 'xxxxxxxx', {', '.join(_DOUBLED).format('concat')} return string-length($v50)",
+    f"let $v0 := //*, {', '.join(_DOUBLED).format('')} return count($v50)",
+    "//*[count(//*[count(//*[count(//*) > count(preceding::*)]) > 1]) > 5]",
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("query", COSTLY, ids=lambda query: query[:24])
+@pytest.mark.timeout(60)
+def test_costly_queries(query: str) -> None:
+    """What would take ages or all memory is an error of its own, or answered by a short cut, and disturbs no other."""
+    document = b"<r>" + b"<x k='1'>y</x>" * 600 + b"</r>"
+    with contextlib.suppress(errors.EvaluationError):
+        engine.evaluate(query, document)
+    subject = engine.transformations([{"subscription_id": "ok", "query": "<o>{count(//x)}</o>"}])
+    subject.register(engine.transformation_table([{"subscription_id": "costly", "query": query}]))
+    assert dict(engine.transformed(subject, document)[0])["ok"] == "<o>600</o>"

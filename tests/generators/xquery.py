@@ -15,15 +15,19 @@ from tests.generators.xquery_documents import Vocabulary
 OPERATORS = ("=", "=", "=", "!=", "<", ">", "<=", ">=")
 TAGS = ("item", "out", "hit", "b-1", "x.y")
 WRAPPERS = ("results", "r", "bib")
-DOCUMENT = ("", "", "", "$doc", 'doc("d.xml")', "doc('d.xml')")
+DOCUMENT = ("", "", "", "$doc", 'doc("d.xml")', "doc('d.xml')")  # one name, for one document
 
 
 @dataclass(frozen=True)
 class Query:
-    """A generated query."""
+    """A generated query; `deciding` are the FLWRs of which one has to give something for it to have a result at all.
+
+    Without any, that is not known.
+    """
 
     text: str
     may_fail: bool
+    deciding: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -74,11 +78,12 @@ class Brokering:
         """A query."""
         pick = self.pick
         body = self.flwr(2)
-        if pick.chance(85):
-            name = pick.of(WRAPPERS)
-            more = f" {{ {self.flwr(1)} }}" if pick.chance(8) else ""
-            body = f"<{name}> {{ {body} }}{more} </{name}>"
-        return Query(body, self.may_fail)
+        if pick.chance(15):
+            return Query(body, self.may_fail, (body,))
+        name = pick.of(WRAPPERS)
+        deciding = (body, self.flwr(1)) if pick.chance(8) else (body,)
+        content = "".join(f" {{ {flwr} }}" for flwr in deciding)
+        return Query(f"<{name}>{content} </{name}>", self.may_fail, deciding)
 
     # Paths
 
@@ -146,6 +151,13 @@ class Brokering:
         """Mostly an element with children, which makes a good first variable."""
         names = [name for name in self.vocabulary.routes("") if self.vocabulary.children.get(name)]
         return self.pick.of(names) if names and self.pick.chance(70) else None
+
+    def holder(self) -> Path:
+        """A variable of elements that have some below, or else the document."""
+        holders = [bound for bound in self.scope if self.vocabulary.routes(bound.kind)]
+        if not holders:
+            return self.document()
+        return holders[-1] if self.pick.chance(65) else self.pick.of(holders)
 
     def variable(self) -> Path:
         """A variable in scope, mostly the last."""
@@ -240,7 +252,7 @@ class Brokering:
         for number in range(bindings):
             name = self.new_variable()
             if self.scope and (number > 0 or pick.chance(85)) and not (number > 0 and pick.chance(15)):
-                sequence = self.path(self.variable())
+                sequence = self.path(self.holder())
             else:
                 sequence = self.path(self.document(), self.inner(), predicates=12)
                 if self.scope and depth > 0:

@@ -23,9 +23,11 @@ PAIRS = 5_000
 QUERIES = 32  # per group and kind
 POPULATION = 25
 EMPTY = re.compile(r"\s*(?:<[^<>]*/>)?\s*")
-CONSTRUCTED = re.compile(r"(?:\s|\(:[^:]*:\)|declare [^;]*;)*<\w")
 FUNCTIONS = re.compile(r'^\s+\w+ = "([^"]+)", [0-9]+ ?\.\.=', re.MULTILINE)
 AST = Path(__file__).parents[2] / "rust" / "core" / "src" / "xquery" / "ast.rs"
+
+# What is wrong with the news of the YFilter suite: no element or attribute is missing or in the wrong place.
+VALUES = {"DTD_ATTRIBUTE_VALUE", "DTD_ATTRIBUTE_DEFAULT", "DTD_ID_REDEFINED", "DTD_UNKNOWN_ENTITY"}
 
 # Everything else that the generators have to reach, as it is written.
 FORMS = (
@@ -79,11 +81,14 @@ def test_material(kind: str) -> None:
 
 
 def test_documents_are_valid() -> None:
-    """The documents of a group with a DTD are valid against it, so that plans may rely on its claims."""
+    """The elements of a group with a DTD are as it says, so that plans may rely on its claims."""
     for group in _groups():
-        if group.dtd is not None and group.name != "nitf":
-            dtd = etree.DTD(io.StringIO(group.dtd))
-            assert all(dtd.validate(etree.fromstring(payload)) for payload in group.payloads)
+        if group.dtd is None:
+            continue
+        dtd = etree.DTD(io.StringIO(group.dtd))
+        for payload in group.payloads:
+            dtd.validate(etree.fromstring(payload))
+            assert {error.type_name for error in dtd.error_log} <= (VALUES if group.name == "nitf" else set())
 
 
 def test_material_is_complete() -> None:
@@ -136,16 +141,19 @@ class _Population:
         self.group = group
         self.rows: dict[str, dict[str, Any]] = {}
         self.pick = RandomPick(seed)
-        self.queries = [
-            query.text for number in range(POPULATION * 2) if not (query := group.query(seed * 100 + number)).may_fail
-        ]
+        drawn = [group.query(seed * 100 + number) for number in range(POPULATION * 2)]
+        self.queries = [query for query in drawn if not query.may_fail]
 
     def row(self, key: str) -> dict[str, Any]:
         """A subscription under a key; a third of the queries occurs more than once."""
         query = self.pick.of(self.queries[:5] if self.pick.chance(33) else self.queries)
-        namespaces = self.group.vocabulary.namespaces or None
-        empty = self.pick.chance(25)
-        return {"subscription_id": key, "query": query, "namespaces": namespaces, "notify_empty": empty}
+        return {
+            "subscription_id": key,
+            "query": query.text,
+            "namespaces": self.group.vocabulary.namespaces or None,
+            "notify_empty": not query.deciding or self.pick.chance(25),
+            "deciding": query.deciding,
+        }
 
     def change(self, subjects: list[Any]) -> None:
         """Registers, replaces and unregisters in a random order, everywhere the same."""
@@ -161,41 +169,31 @@ class _Population:
             for key in gone:
                 del self.rows[key]
 
-    def has_items(self, row: dict[str, Any], payload: bytes) -> bool:
-        """Whether the result has items, be they nothing but an empty string."""
-        asked = f"exists(({row['query']}))"
+    def is_told(self, row: dict[str, Any], payload: bytes) -> bool:
+        """Whether a document makes a notification: always, or if a FLWR of the query gives something."""
+        if row["notify_empty"]:
+            return True
+        asked = " or ".join(f"exists(({flwr}))" for flwr in row["deciding"])
         return bool(_core.evaluate_xquery(asked, payload, row["namespaces"]) == "true")
 
-    def expected(self, payload: bytes, told: set[str]) -> list[tuple[str, str]]:
-        """What the exact evaluator gives for the subscriptions that are told; whether the right ones are.
-
-        A constructed element around what selects from the document is told of only where that gives something, which
-        the strategy without plans decides; all other results are told of if they have items.
-        """
+    def expected(self, payload: bytes) -> list[tuple[str, str]]:
+        """What the exact evaluator gives."""
         found = []
         for key, row in sorted(self.rows.items()):
-            text = _core.evaluate_xquery(row["query"], payload, row["namespaces"])
-            if row["notify_empty"]:
-                assert key in told
-            elif not CONSTRUCTED.match(row["query"]):
-                assert (key in told) == self.has_items(row, payload), row["query"]
-            if key in told:
-                found.append((key, text))
+            if self.is_told(row, payload):
+                found.append((key, _core.evaluate_xquery(row["query"], payload, row["namespaces"])))
         return found
 
 
 def test_strategies_agree() -> None:
-    """All strategies, with the DTD and without, give what the exact evaluator gives, whatever was registered before."""
+    """All strategies give what the exact evaluator gives, whatever was registered before."""
     for at, group in enumerate(_groups()):
         population = _Population(group, SEED + at)
-        subjects = {
-            strategy: engine.Transformations(strategy=strategy) for strategy in STRATEGIES
-        }
+        subjects = {strategy: engine.transformations(strategy=strategy) for strategy in STRATEGIES}
         for _ in range(2):
             population.change(list(subjects.values()))
             for payload in group.payloads:
-                told = {key for key, _ in subjects["naive"].transform(payload)}
-                expected = population.expected(payload, told)
+                expected = population.expected(payload)
                 for name, subject in subjects.items():
                     assert [tuple(pair) for pair in subject.transform(payload)] == expected, (group.name, name, payload)
 
@@ -226,11 +224,13 @@ def test_bad_ones_disturb_no_other(strategy: str) -> None:
     ]
     subject = engine.transformations(strategy=strategy)
     assert [(row, key) for row, key, _ in subject.register(engine.transformation_table(rows))] == [(1, "bad")]
-    found = dict(subject.transform(b"<r><x>1</x></r>", stream="here"))
-    assert found == {"a": "<a><x>1</x></a>", "fails": "<n>2</n>", "z": "<z>1</z>"}
-    try:
-        found = dict(subject.transform(b"<r><x>one</x></r>", stream="here"))
-    except errors.SardonyxError as raised:
-        pytest.fail(f"one subscription fails alone, not all: {raised}")
-    assert found == {"a": "<a><x>one</x></a>", "z": "<z>one</z>"}
+    results, failed = engine.transformed(subject, b"<r><x>1</x></r>", "here")
+    assert (results, failed) == ([("a", "<a><x>1</x></a>"), ("fails", "<n>2</n>"), ("z", "<z>1</z>")], {})
+    results, failed = engine.transformed(subject, b"<r><x>one</x></r>", "here")
+    assert (results, failed) == ([("a", "<a><x>one</x></a>"), ("z", "<z>one</z>")], {"fails": "dynamic_error"})
+    with pytest.raises(errors.EvaluationError, match=r"fails.*FORG0001"):
+        subject.transform(b"<r><x>one</x></r>", stream="here")
     assert dict(subject.transform(b"<r><x>1</x></r>", stream="elsewhere"))["other"] == "<x>1</x>"
+    with pytest.raises(errors.NotWellFormedError):
+        subject.transform(b"<r><x>1</r>", stream="here")
+    assert dict(subject.transform(b"<r><x>1</x></r>", stream="here"))["fails"] == "<n>2</n>"

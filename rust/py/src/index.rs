@@ -6,7 +6,7 @@ use crate::errors::{Failed, Fields, work};
 use crate::matches::{ErrorTable, MatchTable};
 use crate::memory;
 use crate::settings::{AllLimits, Payload, xpush_settings};
-use crate::transformations::{ResultTable, Transformations};
+use crate::transformations::{Graph, ResultTable, Transformations};
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, BooleanArray, RecordBatch, StringArray};
 use arrow_schema::{ArrowError, DataType};
@@ -23,6 +23,7 @@ use sardonyx_core::index::{Population, Snapshot};
 use sardonyx_core::matcher::{
     DocumentInput, Inverted, Matcher, Matchers, Matches, Settings, XPush, XPushSettings, process_documents,
 };
+use sardonyx_core::transform::explain;
 use sardonyx_core::transform::population::{Registration as TransformationRegistration, Strategy};
 use sardonyx_core::transform::results::{Form, Transformed};
 use sardonyx_core::xpath::display::query_text;
@@ -186,17 +187,19 @@ impl<'a> NamespaceMaps<'a> {
 #[pymethods]
 impl Index {
     #[new]
-    #[pyo3(signature = (limits=None, cost_limit=None, xpush=None, strategy="shared"))]
+    #[pyo3(signature = (limits=None, cost_limit=None, xpush=None, strategy="shared", elements=None))]
     fn new(
         limits: Option<&Bound<'_, PyMapping>>,
         cost_limit: Option<u64>,
         xpush: Option<&Bound<'_, PyMapping>>,
         strategy: &str,
+        elements: Option<Graph>,
     ) -> PyResult<Index> {
         let matchers = matchers(cost_limit, xpush_settings(xpush)?);
+        let cost_limit = matchers.inverted.settings().cost_limit;
         Ok(Index {
             population: Population::default(),
-            transformations: Transformations::new(strategy_named(strategy)?, matchers.inverted.settings().cost_limit),
+            transformations: Transformations::new(strategy_named(strategy)?, elements, cost_limit),
             matchers,
             limits: AllLimits::read(limits)?,
             content_hash: None,
@@ -205,7 +208,7 @@ impl Index {
     }
 
     #[staticmethod]
-    #[pyo3(signature = (path, verify=true, cost_limit=None, limits=None, xpush=None, strategy="shared"))]
+    #[pyo3(signature = (path, verify=true, cost_limit=None, limits=None, xpush=None, strategy="shared", elements=None))]
     fn load(
         py: Python<'_>,
         path: PathBuf,
@@ -214,6 +217,7 @@ impl Index {
         limits: Option<&Bound<'_, PyMapping>>,
         xpush: Option<&Bound<'_, PyMapping>>,
         strategy: &str,
+        elements: Option<Graph>,
     ) -> PyResult<Index> {
         let limits = AllLimits::read(limits)?;
         let xpush = xpush_settings(xpush)?;
@@ -224,7 +228,8 @@ impl Index {
             let image = snapshot.segments[0].segment.image();
             let hash = image.checksum();
             let matchers = matchers(cost_limit, xpush);
-            let transformations = Transformations::new(strategy, matchers.inverted.settings().cost_limit);
+            let cost_limit = matchers.inverted.settings().cost_limit;
+            let transformations = Transformations::new(strategy, elements, cost_limit);
             transformations.restore(image.section(Section::Attachment), limits.query)?;
             Ok(Index {
                 population,
@@ -430,6 +435,77 @@ impl Index {
             crate::explain::explain(&snapshot, &self.matchers.inverted, subscription_id, &document, &source, stream)
         })?;
         explained.to_dict(py)
+    }
+
+    #[pyo3(signature = (subscription_id, payload=None, stream=None))]
+    fn explain_transformation<'py>(
+        &self,
+        py: Python<'py>,
+        subscription_id: &str,
+        payload: Option<Payload>,
+        stream: Option<&str>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let (query, strategy, lines, triggers, outcome) = work(py, || {
+            let population = self.transformations.read();
+            let Some(subscriber) = population.find(subscription_id) else {
+                return Err(Failed::Core(Fields::new("unknown_subscription", "no such transformation is registered")));
+            };
+            let outcome = match payload {
+                None => None,
+                Some(payload) => {
+                    let document = payload.parse(&self.limits.document)?;
+                    let reads = subscriber.stream.as_deref().is_none_or(|own| Some(own) == stream);
+                    let mut worker = self.transformations.pool().take();
+                    let transformed = self.transformations.transform(&population, &mut worker, &document);
+                    self.transformations.pool().give_back(worker);
+                    let own = |plan: u32| plan == subscriber.plan();
+                    let error = transformed.failures.iter().find(|(plan, _)| own(*plan));
+                    let result = transformed
+                        .results
+                        .iter()
+                        .find(|result| own(result.plan) && reads && (!result.is_empty || subscriber.notify_empty));
+                    Some((result.map(|result| result.text.clone()), error.map(|(_, error)| error.to_string())))
+                }
+            };
+            let strategy = population.strategy().name();
+            let lines = explain::explain(&population, subscriber.plan());
+            Ok((subscriber.query.clone(), strategy, lines, explain::triggers(&population, subscriber.plan()), outcome))
+        })?;
+        let dict = PyDict::new(py);
+        dict.set_item("query", &*query)?;
+        dict.set_item("strategy", strategy)?;
+        dict.set_item("triggers", triggers)?;
+        let plan = lines
+            .iter()
+            .map(|line| {
+                let entry = PyDict::new(py);
+                entry.set_item("operator", line.operator)?;
+                entry.set_item("detail", &line.detail)?;
+                entry.set_item("depth", line.depth)?;
+                entry.set_item("shared_with", line.shared_with)?;
+                entry.set_item("why", &line.why)?;
+                Ok(entry)
+            })
+            .collect::<PyResult<Vec<_>>>()?;
+        dict.set_item("plan", plan)?;
+        let (result, error) = outcome.unwrap_or_default();
+        dict.set_item("matched", result.is_some())?;
+        dict.set_item("result", result)?;
+        dict.set_item("error", error)?;
+        Ok(dict)
+    }
+
+    #[pyo3(signature = (payload, stream=None))]
+    fn transformation_groups(
+        &self,
+        py: Python<'_>,
+        payload: Payload,
+        stream: Option<&str>,
+    ) -> PyResult<Vec<(String, Vec<Vec<Vec<String>>>)>> {
+        work(py, || {
+            let document = payload.parse(&self.limits.document)?;
+            Ok(self.transformations.groups(&document, stream))
+        })
     }
 
     #[pyo3(signature = (documents, form="groups", passes=1))]

@@ -15,13 +15,18 @@ use pyo3::prelude::*;
 use pyo3::types::PyMapping;
 use sardonyx_core::document::Document;
 use sardonyx_core::transform::evaluate::Evaluator;
+use sardonyx_core::transform::execute::{Execution, GroupResult};
 use sardonyx_core::transform::population::{Population, Registration, Strategy, SubscriberId};
 use sardonyx_core::transform::results::{Form, Pool, Profile, Transformed, profile, transform_document};
+use sardonyx_core::transform::schema::ElementGraph;
 use sardonyx_core::transform::store::{decode, encode};
 use sardonyx_core::xpath::parser::QueryLimits;
 use sardonyx_core::xquery::parser::{StaticContext, parse};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+/// A DTD's elements with the elements that each may contain.
+pub(crate) type Graph = std::collections::HashMap<String, Vec<String>>;
 
 /// Transformations that are registered under one lock, so that matching waits for none of many for long.
 const CHUNK: usize = 1_000;
@@ -37,9 +42,14 @@ pub(crate) struct Transformations {
 
 impl Transformations {
     /// No transformations yet.
-    pub(crate) fn new(strategy: Strategy, cost_limit: u64) -> Transformations {
+    pub(crate) fn new(strategy: Strategy, graph: Option<Graph>, cost_limit: u64) -> Transformations {
+        let graph = graph.map(|graph| {
+            let elements =
+                graph.iter().map(|(name, children)| (&**name, children.iter().map(|child| &**child).collect()));
+            Arc::new(ElementGraph::new(elements))
+        });
         Transformations {
-            population: RwLock::new(Population::new(strategy)),
+            population: RwLock::new(Population::new(strategy, graph)),
             pool: Pool::default(),
             changes: AtomicU64::new(0),
             cost_limit,
@@ -92,7 +102,7 @@ impl Transformations {
             // Operators that no plan uses any more are dropped by starting again.
             let kept =
                 decode(&encode(&population), limits).map_err(|reason| Failed::Core(Fields::new("internal", reason)))?;
-            let mut fresh = Population::new(population.strategy());
+            let mut fresh = Population::new(population.strategy(), population.operators().graph().cloned());
             fresh.register(kept);
             *population = fresh;
             self.pool.clear();
@@ -121,6 +131,27 @@ impl Transformations {
         document: &Document,
     ) -> Transformed {
         transform_document(population, worker, document, self.cost_limit)
+    }
+
+    /// The groups of each subscription that has something of a document, sorted by id; what fails is left out.
+    pub(crate) fn groups(&self, document: &Document, stream: Option<&str>) -> Vec<(String, GroupResult)> {
+        let population = self.read();
+        let mut worker = self.pool.take();
+        let mut found = Vec::new();
+        if !population.is_empty() {
+            let mut execution = Execution::new(&population, &mut worker, document, self.cost_limit);
+            for plan in execution.candidates() {
+                let Ok(Some(groups)) = execution.groups(plan) else { continue };
+                for subscriber in population.plan(plan).subscribers.iter().filter_map(|id| population.subscriber(*id)) {
+                    if subscriber.stream.as_deref().is_none_or(|own| Some(own) == stream) {
+                        found.push((subscriber.id.to_string(), groups.clone()));
+                    }
+                }
+            }
+        }
+        self.pool.give_back(worker);
+        found.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        found
     }
 
     /// Measures transforming parsed documents, over several passes.

@@ -30,6 +30,12 @@ pub struct Serializer<'a> {
 }
 
 impl<'a> Serializer<'a> {
+    /// A serializer that writes into this memory, which it empties first.
+    pub fn reusing(mut memory: String) -> Serializer<'a> {
+        memory.clear();
+        Serializer { out: memory, ..Serializer::default() }
+    }
+
     /// What was written.
     pub fn into_text(self) -> String {
         self.out

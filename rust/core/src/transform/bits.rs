@@ -46,6 +46,12 @@ impl Bits {
         self.words[at / 64] & 1 << (at % 64) != 0
     }
 
+    /// The first 64 bindings.
+    #[inline]
+    pub fn first_word(&self) -> u64 {
+        self.words.first().copied().unwrap_or(0)
+    }
+
     /// Whether the set is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {

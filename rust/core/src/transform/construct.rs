@@ -7,7 +7,12 @@ use super::error::TransformError;
 use super::value::{Atomic, Item, Text};
 use crate::document::{Document, NodeId, NodeKind, Serializer, XML_URI};
 use crate::xquery::ast::ExactName;
+use foldhash::fast::FixedState;
+use hashbrown::HashSet;
 use std::rc::Rc;
+
+/// Attributes that are compared one by one.
+const FEW: usize = 16;
 
 /// One piece of constructed content.
 #[derive(Clone, Debug)]
@@ -84,6 +89,8 @@ fn is_text_holder(document: &Document, node: NodeId) -> bool {
 #[derive(Debug)]
 struct Open<'a> {
     attributes: Vec<AttributeName<'a>>,
+    /// Local parts and URIs of the attributes, once there are many.
+    names: HashSet<(&'a str, &'a str), FixedState>,
     /// Whether anything but attributes was added.
     has_content: bool,
 }
@@ -138,7 +145,7 @@ impl<'a> Builder<'a> {
     pub fn start(&mut self, name: &'a ExactName, namespaces: &'a [(Box<str>, Box<str>)]) {
         self.boundary();
         self.content(Event::Start(name, namespaces));
-        self.open.push(Open { attributes: Vec::new(), has_content: false });
+        self.open.push(Open { attributes: Vec::new(), names: HashSet::default(), has_content: false });
     }
 
     /// Closes the innermost element.
@@ -169,10 +176,21 @@ impl<'a> Builder<'a> {
                 let message = format!("the attribute {local} comes after other content of its element");
                 return Err(TransformError::dynamic("XQTY0024", message));
             }
-            if open.attributes.iter().any(|other| {
-                let (_, other_local, other_uri) = parts(document, *other);
-                (other_local, other_uri) == (local, uri)
-            }) {
+            // Most elements have a handful of attributes; the others do not make it quadratic.
+            let is_known = if open.attributes.len() < FEW {
+                open.attributes.iter().any(|other| {
+                    let (_, other_local, other_uri) = parts(document, *other);
+                    (other_local, other_uri) == (local, uri)
+                })
+            } else {
+                let behind = &open.attributes[open.names.len()..];
+                open.names.extend(behind.iter().map(|other| {
+                    let (_, other_local, other_uri) = parts(document, *other);
+                    (other_local, other_uri)
+                }));
+                open.names.contains(&(local, uri))
+            };
+            if is_known {
                 return Err(TransformError::dynamic("XQDY0025", format!("two attributes are named {local}")));
             }
             open.attributes.push(name);

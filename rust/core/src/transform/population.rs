@@ -1,9 +1,11 @@
 //! A population of transformations: who asked for what, each different plan once.
 
 use super::execute::{is_plain, listed};
+use super::gates::Gate;
 use super::plan::{
     Compiled, ConditionId, ConditionKind, Constant, Operators, PathId, Piece, StreamId, Trigger, compile,
 };
+use super::schema::ElementGraph;
 use super::walk::PathAutomaton;
 use crate::xquery::ast::{CompareOp, Module};
 use foldhash::fast::FixedState;
@@ -155,7 +157,10 @@ pub struct Population {
     pub(super) always: Vec<PlanId>,
     /// For each path, the streams with constants whose nodes it leads to.
     selected: Vec<Vec<StreamId>>,
-    selections: HashMap<StreamId, Selection, FixedState>,
+    /// By stream.
+    selections: Vec<Option<Box<Selection>>>,
+    /// By plan.
+    gates: Vec<Gate>,
     constants: HashMap<Box<str>, u32, FixedState>,
     /// Conditions before this number are in the selections.
     indexed: usize,
@@ -165,10 +170,13 @@ pub struct Population {
 
 impl Population {
     /// An empty population.
-    pub fn new(strategy: Strategy) -> Population {
+    ///
+    /// `graph`: the element graph of the DTD that documents are thought to follow; those that do not are transformed
+    /// as well.
+    pub fn new(strategy: Strategy, graph: Option<Arc<ElementGraph>>) -> Population {
         Population {
             strategy,
-            operators: Operators::default(),
+            operators: Operators::new(graph),
             plans: Vec::new(),
             plan_numbers: HashMap::default(),
             subscribers: Vec::new(),
@@ -178,7 +186,8 @@ impl Population {
             by_condition: HashMap::default(),
             always: Vec::new(),
             selected: Vec::new(),
-            selections: HashMap::default(),
+            selections: Vec::new(),
+            gates: Vec::new(),
             constants: HashMap::default(),
             indexed: 0,
             dead_plans: 0,
@@ -247,8 +256,20 @@ impl Population {
     }
 
     /// The constants that a stream's nodes are compared with for equality.
+    #[inline]
     pub(super) fn selection(&self, stream: StreamId) -> Option<&Selection> {
-        self.selections.get(&stream)
+        self.selections.get(stream as usize).and_then(Option::as_deref)
+    }
+
+    /// How many constants a stream's nodes are compared with for equality.
+    pub(super) fn constants_of(&self, stream: StreamId) -> usize {
+        self.selection(stream).map_or(0, |selection| selection.texts.len() + selection.numbers.len())
+    }
+
+    /// The gate of a plan.
+    #[inline]
+    pub(super) fn gate(&self, plan: PlanId) -> Gate {
+        self.gates[plan as usize]
     }
 
     /// The number of a text among the constants.
@@ -325,9 +346,11 @@ impl Population {
             }
         }
         let piece = Arc::new(piece);
+        let lists = listed(&piece);
+        self.gates.push(Gate::new(&piece, &lists, &self.operators));
         let as_it_is = matches!(self.strategy, Strategy::Naive | Strategy::For);
         self.plans.push(Plan {
-            lists: listed(&piece),
+            lists,
             is_plain: is_plain(&piece, &self.operators),
             piece: piece.clone(),
             is_selecting,
@@ -368,7 +391,11 @@ impl Population {
             else {
                 continue;
             };
-            let selection = self.selections.entry(*stream).or_insert_with(|| {
+            let at = *stream as usize;
+            if self.selections.len() <= at {
+                self.selections.resize_with(at + 1, || None);
+            }
+            let selection = self.selections[at].get_or_insert_with(|| {
                 if let Some(path) = self.operators.stream(*stream).necessary_path() {
                     let path = path as usize;
                     if self.selected.len() <= path {
@@ -376,7 +403,7 @@ impl Population {
                     }
                     self.selected[path].push(*stream);
                 }
-                Selection::default()
+                Box::default()
             });
             match constant {
                 Constant::String(text) => {

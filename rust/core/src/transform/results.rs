@@ -58,7 +58,7 @@ pub fn transform_document(
     let candidates = execution.candidates();
     for id in &candidates {
         let plan = population.plan(*id);
-        if plan.subscribers.is_empty() {
+        if plan.subscribers.is_empty() || (!plan.tells_empty() && matches!(execution.is_closed(*id), Ok(true))) {
             continue;
         }
         match execution.text(plan, plan.tells_empty()) {
@@ -143,10 +143,10 @@ pub fn profile(
         profile.candidates += candidates.len() as u64;
         bindings.clear();
         for id in &candidates {
-            let plan = population.plan(*id);
             let outcome = match form {
-                Form::Groups => execution.group_in_place(plan, &mut bindings),
-                Form::Text => execution.text(plan, false).map(|text| {
+                Form::Groups => execution.group_in_place(*id, &mut bindings),
+                Form::Text if matches!(execution.is_closed(*id), Ok(true)) => continue,
+                Form::Text => execution.text(population.plan(*id), false).map(|text| {
                     profile.text_bytes += text.as_ref().map_or(0, |(text, _)| text.len() as u64);
                     text.is_some()
                 }),

@@ -1,9 +1,14 @@
 //! Constructors (XQuery 1.0 §3.7).
 
-use super::ast::{ElementConstructor, ExactName, Expr, Part};
+use super::ast::{ElementConstructor, ExactName, Expr, Name, Part};
 use super::error::XQueryErrorKind;
 use super::parser::{Parsed, Parser};
 use crate::document::{XML_URI, XMLNS_URI};
+use foldhash::fast::FixedState;
+use hashbrown::HashSet;
+
+/// Attributes that are compared one by one.
+const FEW: usize = 16;
 
 /// Namespace declarations among the attributes of an element: prefix and URI.
 type Declared = Vec<(Box<str>, Box<str>)>;
@@ -55,9 +60,17 @@ impl<'t> Parser<'t> {
         self.namespaces.extend(declared.iter().cloned());
         let element_name = self.resolve(name, true, start + 1)?;
         let mut resolved: Vec<(ExactName, Vec<Part>)> = Vec::with_capacity(attributes.len());
+        let mut names: HashSet<Name, FixedState> = HashSet::default();
         for (prefix, local, offset, parts) in attributes {
             let attribute = self.resolve((prefix, local), false, offset)?;
-            if resolved.iter().any(|(known, _)| known.0 == attribute) {
+            // Most elements have a handful of attributes; the others do not make it quadratic.
+            let is_known = if resolved.len() < FEW {
+                resolved.iter().any(|(known, _)| known.0 == attribute)
+            } else {
+                names.extend(resolved.iter().skip(names.len()).map(|(known, _)| known.0.clone()));
+                names.contains(&attribute)
+            };
+            if is_known {
                 let message = format!("two attributes are named {local}");
                 return Err(self.error_at(XQueryErrorKind::Type, message, offset));
             }

@@ -118,7 +118,7 @@ impl<'a> Execution<'a> {
     }
 
     /// Decides a condition for all bindings of its stream.
-    fn decide(&mut self, id: ConditionId, base: StreamId, kind: &'a ConditionKind) -> Outcome<()> {
+    pub(super) fn decide(&mut self, id: ConditionId, base: StreamId, kind: &'a ConditionKind) -> Outcome<()> {
         let work = self.worker.work;
         let count = self.count(base);
         let mut holds = Bits::none(count);

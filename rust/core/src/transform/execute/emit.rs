@@ -8,6 +8,7 @@ use crate::transform::plan::{ContentPart, ElementPiece, Loop, Piece, StreamId, T
 use crate::transform::population::Strategy;
 use crate::transform::value::{Item, Sequence, Text};
 use crate::xquery::ast::{ElementConstructor, Expr, Part};
+use smallvec::SmallVec;
 use std::ops::Range;
 
 impl<'a> Execution<'a> {
@@ -243,7 +244,7 @@ impl<'a> Execution<'a> {
     pub(super) fn enter(&mut self, stream: StreamId, binding: u32, depth: usize) {
         self.leave(depth);
         let (mut stream, mut binding) = (stream, binding);
-        let mut entered = Vec::new();
+        let mut entered: SmallVec<[(StreamId, u32); 4]> = SmallVec::new();
         while self.operators.stream(stream).level as usize >= depth {
             entered.push((stream, binding));
             match self.operators.stream(stream).parent {

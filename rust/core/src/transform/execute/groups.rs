@@ -2,11 +2,13 @@
 //! before any XML is written.
 
 use super::Execution;
+use super::gates::Passage;
 use crate::document::{NodeKind, Serializer};
 use crate::transform::construct::{Builder, write};
 use crate::transform::evaluate::{Focus, Outcome};
+use crate::transform::gates::NONE;
 use crate::transform::plan::{ContentPart, Loop, Piece, StreamId};
-use crate::transform::population::Plan;
+use crate::transform::population::{Plan, PlanId};
 
 /// The lists of one binding: the XML text of each node of each path.
 pub type Group = Vec<Vec<String>>;
@@ -20,8 +22,27 @@ impl<'a> Execution<'a> {
     ///
     /// # Errors
     /// A dynamic error, or more cost than the limit.
-    pub fn group_in_place(&mut self, plan: &'a Plan, bindings: &mut Vec<u32>) -> Outcome<bool> {
+    pub fn group_in_place(&mut self, id: PlanId, bindings: &mut Vec<u32>) -> Outcome<bool> {
+        match self.passage(id)? {
+            Passage::Closed => return Ok(false),
+            Passage::Open(bits) => {
+                for list in self.population.gate(id).lists {
+                    if list == NONE {
+                        break;
+                    }
+                    self.compute(list)?;
+                }
+                let mut rest = bits;
+                while rest != 0 {
+                    bindings.push(rest.trailing_zeros());
+                    rest &= rest - 1;
+                }
+                return Ok(true);
+            }
+            Passage::Unknown => {}
+        }
         self.begin();
+        let plan = self.population.plan(id);
         let any = self.group_piece(&plan.piece, plan, bindings)?;
         Ok(any || (matches!(*plan.piece, Piece::Element(_)) && !plan.is_selecting))
     }
@@ -48,7 +69,7 @@ impl<'a> Execution<'a> {
                     for stream in &plan.lists {
                         self.compute(*stream)?;
                     }
-                    any = matches!(own.body, Piece::Element(_)) || {
+                    any = matches!(*own.body, Piece::Element(_)) || {
                         let selected = bindings[first..].to_vec();
                         self.any_gives(own, &selected)?
                     };
@@ -60,7 +81,7 @@ impl<'a> Execution<'a> {
     }
 
     fn any_gives(&mut self, own: &'a Loop, selected: &[u32]) -> Outcome<bool> {
-        if matches!(own.body, Piece::Element(_)) {
+        if matches!(*own.body, Piece::Element(_)) {
             return Ok(!selected.is_empty());
         }
         let depth = self.chain.len();
@@ -105,11 +126,13 @@ impl<'a> Execution<'a> {
     ///
     /// # Errors
     /// A dynamic error, or more cost than the limit.
-    pub fn groups(&mut self, plan: &'a Plan) -> Outcome<Option<GroupResult>> {
+    pub fn groups(&mut self, id: PlanId) -> Outcome<Option<GroupResult>> {
         let mut bindings = Vec::new();
-        if !self.group_in_place(plan, &mut bindings)? {
+        if !self.group_in_place(id, &mut bindings)? {
             return Ok(None);
         }
+        self.begin();
+        let plan = self.population.plan(id);
         let mut groups = GroupResult::new();
         for piece in top(&plan.piece) {
             match piece {

@@ -5,6 +5,7 @@
 
 mod conditions;
 mod emit;
+mod gates;
 mod groups;
 mod selections;
 mod streams;
@@ -70,6 +71,10 @@ pub struct Worker {
     symbols: DocumentSymbols,
     streams: Vec<Nodes>,
     verdicts: Vec<Verdict>,
+    /// Verdicts that fit into one word, with the work for which they hold.
+    words: Vec<(u64, u64)>,
+    /// Whether the document has texts that are no numbers where numbers are needed.
+    is_unsure: bool,
     /// Work for which a stream's values were looked up among the constants.
     probed: Vec<u64>,
     /// For such a stream, the bindings of which a text is no number.
@@ -79,6 +84,7 @@ pub struct Worker {
     /// For each node, the document in which it was copied, and where its text is in `copied`.
     copies: Vec<(u64, u32, u32)>,
     copied: String,
+    text: String,
     values: Values,
     /// For each node of the document, its place in the list that is being joined, with a stamp.
     places: Vec<(u64, u32)>,
@@ -104,12 +110,15 @@ impl Default for Worker {
             symbols: DocumentSymbols::default(),
             streams: Vec::new(),
             verdicts: Vec::new(),
+            words: Vec::new(),
+            is_unsure: false,
             probed: Vec::new(),
             not_numeric: Vec::new(),
             arena: Vec::new(),
             path_nodes: Vec::new(),
             copies: Vec::new(),
             copied: String::new(),
+            text: String::new(),
             values: Values::default(),
             places: Vec::new(),
             place_stamp: 0,
@@ -133,6 +142,8 @@ pub struct Execution<'a> {
     worker: &'a mut Worker,
     evaluator: Evaluator<'a>,
     strategy: Strategy,
+    /// Whether the document agrees with the DTD, once that was asked.
+    agrees: Option<bool>,
     /// The streams of the loops around, outermost first, and the current binding of each.
     chain: Vec<StreamId>,
     positions: Vec<u32>,
@@ -161,6 +172,8 @@ impl<'a> Execution<'a> {
         worker.probed.resize(operators.streams().len(), 0);
         worker.not_numeric.resize(operators.streams().len(), None);
         worker.verdicts.resize_with(operators.conditions().len(), Verdict::default);
+        worker.words.resize(operators.conditions().len(), (0, 0));
+        worker.is_unsure = false;
         worker.plan_stamps.resize(population.plan_count(), 0);
         if worker.places.len() < document.len() {
             worker.places.resize(document.len(), (0, 0));
@@ -179,6 +192,7 @@ impl<'a> Execution<'a> {
             worker,
             evaluator: Evaluator::new(document, cost_limit),
             strategy: population.strategy(),
+            agrees: None,
             chain: Vec::new(),
             positions: Vec::new(),
         }
@@ -223,6 +237,14 @@ impl<'a> Execution<'a> {
         Ok((is_something || tell_empty).then(|| (builder.into_events(), is_something)))
     }
 
+    /// Whether the document has nothing for a plan, as far as that shows at once. If not, the plan has to be asked.
+    ///
+    /// # Errors
+    /// More cost than the limit.
+    pub fn is_closed(&mut self, plan: PlanId) -> Outcome<bool> {
+        Ok(self.passage(plan)? == gates::Passage::Closed)
+    }
+
     /// What a plan gives as XML text, and whether the document has something for it; see [`Self::events`].
     ///
     /// # Errors
@@ -230,10 +252,13 @@ impl<'a> Execution<'a> {
     pub fn text(&mut self, plan: &'a Plan, tell_empty: bool) -> Outcome<Option<(String, bool)>> {
         if plan.is_plain && self.strategy > Strategy::For {
             self.begin();
-            let mut serializer = Serializer::default();
-            let written = self.write_plain(&plan.piece, &mut serializer)?;
+            // One copy of a known size is cheaper than a string that grows.
+            let mut serializer = Serializer::reusing(std::mem::take(&mut self.worker.text));
+            let written = self.write_plain(&plan.piece, &mut serializer);
+            self.worker.text = serializer.into_text();
+            let written = written?;
             let is_something = if plan.is_selecting { written.selected } else { written.any };
-            return Ok((is_something || tell_empty).then(|| (serializer.into_text(), is_something)));
+            return Ok((is_something || tell_empty).then(|| (self.worker.text.clone(), is_something)));
         }
         let Some((events, is_something)) = self.events(plan, tell_empty)? else { return Ok(None) };
         let mut serializer = Serializer::default();

@@ -23,6 +23,7 @@ impl Execution<'_> {
                 }
                 // Errors are for the plans that meet them again.
                 let Ok(held) = self.probe(*stream) else {
+                    self.worker.is_unsure = true;
                     self.take_all_of(*stream, candidates);
                     continue;
                 };
@@ -119,6 +120,7 @@ impl Execution<'_> {
                 }
             }
         }
+        self.worker.is_unsure |= not_numeric.is_some();
         self.worker.not_numeric[stream as usize] = not_numeric;
         Ok(held)
     }
@@ -133,6 +135,9 @@ impl Execution<'_> {
             held.push(condition);
         }
         verdict.holds.insert(binding);
+        // Of more bindings than one word has bits for, the gate asks the plan.
+        let word = if count <= 64 { verdict.holds.first_word() } else { u64::MAX };
+        self.worker.words[condition as usize] = (work, word);
     }
 
     /// The number of a node's text among the population's constants, if it is one.

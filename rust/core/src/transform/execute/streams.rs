@@ -103,7 +103,17 @@ impl<'a> Execution<'a> {
                     execution.pair(at, node, joined);
                 })
             }
-            Route::Traced(path, edges) if self.strategy >= Strategy::ForWhere => {
+            Route::Traced(path, _, Some(levels)) if self.strategy >= Strategy::ForWhere && self.agrees() => {
+                let levels = *levels;
+                self.join(parent, above, *path, |execution, node, joined| {
+                    let mut at = node;
+                    for _ in 0..levels {
+                        at = execution.document.node(at).parent;
+                    }
+                    execution.pair(at, node, joined);
+                })
+            }
+            Route::Traced(path, edges, _) if self.strategy >= Strategy::ForWhere => {
                 self.join(parent, above, *path, |execution, node, joined| execution.trace(node, edges, joined))
             }
             _ => {
@@ -119,6 +129,12 @@ impl<'a> Execution<'a> {
                 self.finish(start, &starts)
             }
         }
+    }
+
+    /// Whether the document agrees with the DTD; found out when first asked.
+    fn agrees(&mut self) -> bool {
+        let (graph, document) = (self.operators.graph(), self.document);
+        *self.agrees.get_or_insert_with(|| graph.is_some_and(|graph| graph.agrees_with(document)))
     }
 
     /// Puts the index of nodes by binding behind the nodes.

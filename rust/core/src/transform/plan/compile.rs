@@ -228,6 +228,7 @@ impl Compiler<'_> {
             })),
         };
         let body = self.piece(&flwor.result)?;
+        let body = self.operators.intern_body(body);
         Some(Loop { stream, condition, order: order.unwrap_or_default(), order_slots, body })
     }
 

@@ -15,11 +15,12 @@ pub use compile::{Compiled, Trigger, compile};
 pub use conditions::{Condition, ConditionId, ConditionKind, Constant};
 pub use streams::{PathId, Route, Stream, StreamId};
 
+use super::schema::ElementGraph;
 use crate::paths::LinearPath;
 use crate::xpath::symbols::Symbols;
 use crate::xquery::ast::{ExactName, Expr, OrderKey, Slot};
 use foldhash::fast::FixedState;
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// An expression that only the evaluator can do, and the variables it needs.
@@ -90,8 +91,8 @@ pub struct Loop {
     pub order: Vec<OrderKey>,
     /// Variables that evaluating the keys takes.
     pub order_slots: Slot,
-    /// What is returned for each.
-    pub body: Piece,
+    /// What is returned for each; equal ones are one, since queries often differ in their conditions alone.
+    pub body: Arc<Piece>,
 }
 
 /// Everything that plans share.
@@ -105,13 +106,30 @@ pub struct Operators {
     stream_numbers: HashMap<(Option<StreamId>, Arc<Expr>), StreamId, FixedState>,
     conditions: Vec<Condition>,
     condition_numbers: HashMap<Condition, ConditionId, FixedState>,
+    bodies: HashSet<Arc<Piece>, FixedState>,
+    graph: Option<Arc<ElementGraph>>,
 }
 
 impl Operators {
+    /// No operators yet; `graph` is the element graph of the DTD that documents are thought to follow.
+    pub fn new(graph: Option<Arc<ElementGraph>>) -> Operators {
+        Operators { graph, ..Operators::default() }
+    }
+
+    /// The element graph of the DTD.
+    pub fn graph(&self) -> Option<&Arc<ElementGraph>> {
+        self.graph.as_ref()
+    }
+
     /// A stream.
     #[inline]
     pub fn stream(&self, id: StreamId) -> &Stream {
         &self.streams[id as usize]
+    }
+
+    /// The one copy of a template.
+    fn intern_body(&mut self, body: Piece) -> Arc<Piece> {
+        self.bodies.get_or_insert_with(&body, |body| Arc::new(body.clone())).clone()
     }
 
     /// All streams.

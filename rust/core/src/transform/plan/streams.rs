@@ -23,8 +23,8 @@ pub enum Route {
     /// The shared path matcher delivers this path's nodes; each belongs to the binding a fixed number of levels above.
     Climbed(PathId, u16),
     /// The shared path matcher delivers this path's nodes; each belongs to the bindings from which these edges lead to
-    /// it.
-    Traced(PathId, Box<[Edge]>),
+    /// it. In documents that agree with the DTD that is the binding this many levels above, if the number is there.
+    Traced(PathId, Box<[Edge]>, Option<u16>),
     /// The evaluator goes from each binding. No node is found unless this path, if there is one, leads to some.
     Navigated(Option<PathId>),
 }
@@ -48,7 +48,7 @@ impl Stream {
     /// The path whose nodes have to be there for the stream to have any.
     pub fn necessary_path(&self) -> Option<PathId> {
         match self.route {
-            Route::Matched(path) | Route::Climbed(path, _) | Route::Traced(path, _) => Some(path),
+            Route::Matched(path) | Route::Climbed(path, _) | Route::Traced(path, ..) => Some(path),
             Route::Navigated(path) => path,
         }
     }
@@ -84,12 +84,13 @@ impl Operators {
         };
         let route = match (path, parent) {
             (Some(path), None) if exact => Route::Matched(path),
-            (Some(path), Some(_)) if exact => {
+            (Some(path), Some(above)) if exact => {
                 let steps = relative.edges.iter().filter(|edge| edge.kind() != EdgeKind::Gap).count();
                 if steps == relative.edges.len() {
                     Route::Climbed(path, steps as u16)
                 } else if relative.edges.len() <= MAX_TRACED {
-                    Route::Traced(path, relative.edges.as_slice().into())
+                    let last = self.stream(above).linear.as_ref().and_then(|path| path.edges.last()).copied();
+                    Route::Traced(path, relative.edges.as_slice().into(), self.levels(last, &relative.edges))
                 } else {
                     Route::Navigated(Some(path))
                 }
@@ -106,6 +107,30 @@ impl Operators {
         });
         self.stream_numbers.insert(key, id);
         id
+    }
+
+    /// The number of levels that edges go down from an element of this name, if the DTD leaves one way for each gap.
+    fn levels(&self, from: Option<Edge>, edges: &[Edge]) -> Option<u16> {
+        let name = |edge: Option<Edge>| match self.symbols.resolve(edge?.symbol()?) {
+            NameTest::Expanded("", local) => Some(local),
+            _ => None,
+        };
+        let graph = self.graph.as_ref()?;
+        let (mut from, mut levels, mut in_gap) = (from, 0, false);
+        for edge in edges {
+            match edge.kind() {
+                EdgeKind::Gap => {
+                    in_gap = true;
+                    continue;
+                }
+                EdgeKind::Element if in_gap => levels += graph.only_way(name(from)?, name(Some(*edge))?)?,
+                _ if in_gap => return None,
+                _ => levels += 1,
+            }
+            in_gap = false;
+            from = Some(*edge);
+        }
+        Some(levels)
     }
 
     fn intern_path(&mut self, path: &LinearPath) -> PathId {
