@@ -81,10 +81,12 @@ class Index:
         cost_limit: int | None = None,
         xpush: Mapping[str, Any] | None = None,
         strategy: Strategy = "shared",
+        elements: Mapping[str, Sequence[str]] | None = None,
     ) -> Index:
         """An empty index; `xpush` holds options of that matcher, named as in `sardonyx.config.XPushSettings`.
 
-        `strategy` is what the plans of transformations share; it changes costs, never answers.
+        `strategy` is what the plans of transformations share, `elements` a DTD's elements with those that each may
+        contain; both change costs, never answers.
         """
     @property
     def generation(self) -> int: ...
@@ -137,6 +139,31 @@ class Index:
         `candidate` (bool: whether one of them held), `stream_matched` (bool), `clauses`: list of dicts with `clause`
         (text), `held` (bool), `depth` (nesting), `nodes` (list of MatchedNode, at most 5), `reason` (str).
         """
+    def explain_transformation(
+        self, subscription_id: str, payload: bytes | str | None = None, stream: str | None = None
+    ) -> dict[str, Any]:
+        """The plan of a transformation, and what it gives of a document.
+
+        Keys: `query` and `strategy` (str), `triggers` (list of str: of these one has to happen before the plan is
+        looked at), `plan` (list of dicts with `operator`, `detail`, `depth`, `shared_with` (other plans that use the
+        same), `why`), `matched` (bool), `result` and `error` (str or None).
+        """
+    def transformation_groups(
+        self, payload: bytes | str, stream: str | None = None
+    ) -> list[tuple[str, list[list[list[str]]]]]:
+        """The results of a document as groups of lists, before any XML is constructed, sorted by subscription.
+
+        A group belongs to one binding of the outermost FLWR expression; its lists hold the XML text of the nodes (the
+        value of attributes) of each path that is returned, in the order of the query.
+        """
+    def profile_transformations(
+        self, documents: Sequence[Document], form: Literal["groups", "text"] = "groups", passes: int = 1
+    ) -> dict[str, float]:
+        """What transforming parsed documents takes on one thread, for benchmarks.
+
+        Keys: `seconds` of all passes, of it `path_seconds` for finding the nodes of paths; of one pass `candidates`
+        (plans looked at), `results` (plans with a result), `groups`, `text_bytes`, `failures`.
+        """
     @property
     def content_hash(self) -> str | None:
         """What `save` returned for the file that this index was loaded from; None for one that was not loaded.
@@ -153,6 +180,7 @@ class Index:
         limits: Mapping[str, int | str] | None = None,
         xpush: Mapping[str, Any] | None = None,
         strategy: Strategy = "shared",
+        elements: Mapping[str, Sequence[str]] | None = None,
     ) -> Index:
         """Open a saved index by memory map; raises `IndexFormatError` if it is foreign, truncated or damaged."""
     def stats(self) -> dict[str, int]:

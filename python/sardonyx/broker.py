@@ -52,7 +52,9 @@ class Broker:
         """An empty broker. `matcher` overrides the settings' one."""
         settings = BrokerSettings() if settings is None else settings
         limits = settings.limits
-        index = _core.Index(limits.for_core(), limits.cost_limit, settings.xpush.for_core(), settings.strategy)
+        index = _core.Index(
+            limits.for_core(), limits.cost_limit, settings.xpush.for_core(), settings.strategy, settings.elements
+        )
         self._adopt(index, settings, matcher)
 
     def _adopt(self, index: _core.Index, settings: BrokerSettings, matcher: MatcherName | None) -> None:
@@ -79,6 +81,7 @@ class Broker:
             limits.for_core(),
             settings.xpush.for_core(),
             settings.strategy,
+            settings.elements,
         )
         broker._adopt(index, settings, None)
         return broker
@@ -362,11 +365,25 @@ class Broker:
         payload, stream, name = payloads.single(document)
         with payloads.named(name):
             if known["language"] == "xquery":
-                said = self._index.explain_transformation(  # type: ignore[attr-defined]
-                    subscription_id, payload, stream
-                )
+                said = self._index.explain_transformation(subscription_id, payload, stream)
                 return PlanExplanation.from_core(subscription_id, known["stream"] in (None, stream), said)
             return Explanation.from_core(subscription_id, self._index.explain(subscription_id, payload, stream))
+
+    def groups(self, document: Document | bytes | str) -> dict[str, list[list[list[str]]]]:
+        """What transformations select from a document, before any XML is constructed: groups of lists by subscription.
+
+        A group belongs to one binding of the outermost `for`; its lists hold the XML text of the nodes (for attributes
+        the value) of each path that is returned, in the order of the query. Transformations that have nothing, or that
+        fail on the document, are left out. Raises `DocumentError`.
+
+        >>> broker = Broker()
+        >>> broker.register("t", "<r>{for $i in //i return <x>{$i/a}{$i/b}</x>}</r>", language="xquery")
+        >>> broker.groups("<d><i><a>1</a><a>2</a></i><i><b>3</b></i></d>")
+        {'t': [[['<a>1</a>', '<a>2</a>'], []], [[], ['<b>3</b>']]]}
+        """
+        payload, stream, name = payloads.single(document)
+        with payloads.named(name):
+            return dict(self._index.transformation_groups(payload, stream))
 
     def save(self, path: str | os.PathLike[str]) -> str:
         """Write the current generation to one file, atomically; returns the content's hash in hexadecimal digits.

@@ -5,7 +5,7 @@ Every setting says its unit, its default and why the default is what it is; `doc
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any, Literal, get_args
 
@@ -212,6 +212,16 @@ class BrokerSettings:
         "or all they can. All give the same answers; `naive` is the slow one that is plainly right.",
         *get_args(StrategyName),
     )
+    elements: Mapping[str, Sequence[str]] | None = field(
+        default=None,
+        metadata={
+            "unit": "",
+            "doc": "The elements that each element may contain, by a DTD that most documents follow; plans of "
+            "transformations use it, and documents that do not follow it are transformed all the same. "
+            "`sardonyx.workloads.dtd.element_graph` reads it from a file.",
+        },
+        hash=False,
+    )
     xpush: XPushSettings = field(
         default_factory=XPushSettings,
         metadata={"unit": "", "doc": "Options of the matcher `xpush`: see `XPushSettings`."},
@@ -235,6 +245,8 @@ class BrokerSettings:
             raise SettingsError(f"limits is {self.limits!r}; it must be a Limits")
         if not isinstance(self.xpush, XPushSettings):
             raise SettingsError(f"xpush is {self.xpush!r}; it must be an XPushSettings")
+        if self.elements is not None and not _is_element_graph(self.elements):
+            raise SettingsError(f"elements is {self.elements!r}; it must map names of elements to lists of names")
         _check(self)
 
     @classmethod
@@ -249,6 +261,13 @@ class BrokerSettings:
             if isinstance(values.get(name), Mapping):
                 values[name] = part(**_known(part, values[name]))
         return cls(**_known(cls, values))
+
+
+def _is_element_graph(value: object) -> bool:
+    return isinstance(value, Mapping) and all(
+        isinstance(name, str) and not isinstance(children, str) and all(isinstance(child, str) for child in children)
+        for name, children in value.items()
+    )
 
 
 def _known(cls: type[Any], mapping: Mapping[str, Any]) -> dict[str, Any]:

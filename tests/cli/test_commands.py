@@ -9,7 +9,6 @@ import pytest
 from click.testing import CliRunner, Result
 
 from sardonyx import Broker
-from sardonyx._core import Index
 from sardonyx.cli import codes, common, main
 from sardonyx.errors import IndexFormatError
 from sardonyx.model import DeadLetter
@@ -221,7 +220,6 @@ class TestExplain:
         assert (said["subscription_id"], said["matched"]) == ("2", True)
         assert said["clauses"]
 
-    @pytest.mark.skipif(not hasattr(Index, "explain_transformation"), reason="this core explains filters only")
     def test_transformations(self) -> None:
         Path("t.xq").write_text("for $b in //b return xs:integer($b)")
         arguments = ("explain", "-s", "t.xq", "--id", "t")

@@ -4,6 +4,7 @@ import io
 import re
 from collections import Counter
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from lxml import etree
 
 from sardonyx import _core, errors
+from sardonyx.workloads.dtd import element_graph
 from tests import engine, saxon
 from tests.engine import STRATEGIES
 from tests.generators.pick import RandomPick
@@ -185,17 +187,44 @@ class _Population:
         return found
 
 
-def test_strategies_agree() -> None:
-    """All strategies give what the exact evaluator gives, whatever was registered before."""
+def _graphs(group: Group, folder: Path) -> list[dict[str, list[str]] | None]:
+    """No DTD, the group's own, and one that the group's documents do not follow, though it has their names."""
+    if group.dtd is None:
+        return [None]
+    file = folder / "group.dtd"
+    file.write_text(group.dtd, encoding="utf-8")
+    own = element_graph(file)
+    names = list(own)
+    chain = {name: [child] for name, child in pairwise(names)}
+    return [None, own, chain]
+
+
+def test_strategies_agree(tmp_path: Path) -> None:
+    """All strategies, with a DTD, a wrong one and without, give what the exact evaluator gives, in any order."""
     for at, group in enumerate(_groups()):
         population = _Population(group, SEED + at)
-        subjects = {strategy: engine.transformations(strategy=strategy) for strategy in STRATEGIES}
+        subjects = {
+            (strategy, number): engine.transformations(strategy=strategy, elements=graph)
+            for number, graph in enumerate(_graphs(group, tmp_path))
+            for strategy in STRATEGIES
+        }
         for _ in range(2):
             population.change(list(subjects.values()))
             for payload in group.payloads:
                 expected = population.expected(payload)
                 for name, subject in subjects.items():
                     assert [tuple(pair) for pair in subject.transform(payload)] == expected, (group.name, name, payload)
+                told = {key for key, _ in expected}
+                for strategy in STRATEGIES[:4]:
+                    grouped = dict(subjects[strategy, 0].transformation_groups(payload))
+                    quiet = {key for key in told if not population.rows[key]["notify_empty"]}
+                    assert quiet <= set(grouped) <= told, (group.name, strategy, payload)
+        for key in population.rows:
+            for (strategy, _), subject in subjects.items():
+                explained = subject.explain_transformation(key, group.payloads[0])
+                assert explained["plan"], key
+                assert explained["strategy"] == strategy
+                assert (explained["result"] is not None) == explained["matched"]
 
 
 def test_order_of_registration_does_not_count() -> None:

@@ -223,7 +223,6 @@ def test_plans_without_result_are_shown() -> None:
     assert "... and 3,000 characters more" in str(long)
 
 
-@pytest.mark.skipif(not hasattr(core.Index, "explain_transformation"), reason="this core explains filters only")
 def test_explain(broker: Broker) -> None:
     explanation = broker.explain("cheap", Document("d", SHOP))
     assert isinstance(explanation, PlanExplanation)

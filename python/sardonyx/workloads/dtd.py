@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from sardonyx.errors import MissingExtraError, WorkloadError
 
-__all__ = ["Attribute", "Element", "Grammar", "Particle", "load_lxml", "read"]
+__all__ = ["Attribute", "Element", "Grammar", "Particle", "element_graph", "load_lxml", "read"]
 
 NEVER = 1_000_000
 """The height of an element that no finite document can hold."""
@@ -125,6 +125,22 @@ def read(path: str | os.PathLike[str], root: str | None = None) -> Grammar:
     if heights[root] >= NEVER:
         raise WorkloadError(f"{source}: {root!r} requires itself inside itself, so that no document can end")
     return Grammar(source, root, elements, heights)
+
+
+def element_graph(path: str | os.PathLike[str]) -> dict[str, list[str]]:
+    """The elements that each element of a DTD file may contain, for `BrokerSettings.elements`.
+
+    Raises as `read`.
+
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder, "list.dtd")
+    ...     _ = file.write_text("<!ELEMENT list (item+)> <!ELEMENT item (#PCDATA | list)*>")
+    ...     element_graph(file)
+    {'list': ['item'], 'item': ['list']}
+    """
+    elements = read(path).elements
+    return {name: sorted(set(_children(element.content))) for name, element in elements.items()}
 
 
 def _qualified(declared: Any) -> str:

@@ -147,6 +147,7 @@ impl Explainer<'_> {
                     }
                 }
             }
+            Piece::Sequence(pieces) if pieces.is_empty() => self.line("construct", "()".to_owned(), depth, 0, ""),
             Piece::Sequence(pieces) => pieces.iter().for_each(|piece| self.piece(piece, depth)),
             Piece::Nodes(stream) => self.listed(*stream, depth, None),
             Piece::Loop(own) => {
