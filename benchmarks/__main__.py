@@ -20,6 +20,7 @@ BENCHMARKS = {
     "stock": "a million subscriptions to quotes (Tian et al. 2004), beside mokaccino",
     "registration": "registering, memory by subscription, opening a saved index",
     "xpush": "bushy queries over protein entries (Gupta and Suciu 2003): states, hits and options of the XPush machine",
+    "transformations": "FLWR expressions (Diao and Franklin 2003): what sharing brings; beside Saxon",
     "parsing": "bare parsing, beside expat and libxml2",
     "latency": "matching while another thread registers",
     "spark_throughput": "Spark from end to end, beside the same work in process and xpath_boolean",

@@ -32,6 +32,8 @@ class Figure:
     """Where on the horizontal axis it belongs, for figures that make a curve; `name` is the curve then."""
     axis: str = ""
     """What the horizontal axis counts."""
+    about: str = ""
+    """What it shows, in words for the page."""
 
     @property
     def reached(self) -> bool | None:
@@ -101,6 +103,9 @@ def write(figures: list[Figure], failures: dict[str, str], folder: Path, about: 
     for title, some in (("Ratios", ratios), ("Absolute numbers", others)):
         lines += [f"## {title}", "", "| benchmark | figure | value | bar | |", "|---|---|---|---|---|"]
         lines += [*map(_row, some), ""]
+    said = dict.fromkeys((figure.benchmark, figure.about) for figure in figures if figure.about)
+    if said:
+        lines += ["## In words", "", *(f"- {benchmark}: {about}." for benchmark, about in said), ""]
     for benchmark in dict.fromkeys(figure.benchmark for figure in figures):
         lines.append(f"![{benchmark}]({_plot(benchmark, figures, folder)})")
     page = folder / "results.md"

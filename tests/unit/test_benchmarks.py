@@ -7,6 +7,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from benchmarks import transformations
 from benchmarks.__main__ import BENCHMARKS
 from benchmarks.measure import Figure, median_ms, write
 from benchmarks.population import bare_parse_ms, time_population
@@ -16,11 +17,12 @@ def test_results_are_written_and_drawn(tmp_path: Path) -> None:
     figures = [
         Figure("curve", "ours", 1.5, "ms", 2.0, at=10, axis="queries"),
         Figure("curve", "ours", 2.5, "ms", 2.0, at=100, axis="queries"),
-        Figure("bars", "ratio", 3.0, "times", 2.0, at_least=True),
+        Figure("bars", "ratio", 3.0, "times", 2.0, at_least=True, about="how much longer theirs takes"),
     ]
     page = write(figures, {"broken": "ValueError: no"}, tmp_path, {"cores": 2}).read_text()
     assert page.index("## Ratios") < page.index("## Absolute numbers")
     assert page.count("**missed**") == 1
+    assert "- bars: how much longer theirs takes.\n" in page
     assert "**broken broke off**: ValueError: no" in page
     assert [entry["reached"] for entry in json.loads((tmp_path / "results.json").read_text())["figures"]] == [
         True,
@@ -36,6 +38,30 @@ def test_populations_are_timed() -> None:
     assert timing.matches == 1.5
     assert min(timing.cold_ms, timing.warm_ms, bare_parse_ms(documents, 1)) > 0
     assert median_ms(lambda: None, 3) >= 0
+
+
+def test_transformations_in_tiny_sizes(tmp_path: Path) -> None:
+    sizes = transformations.Sizes(
+        documents=5,
+        bib=(20, 40),
+        book=(20, 40),
+        plans=(30, 60),
+        varied=30,
+        registered=50,
+        beside=20,
+        ranges=(5, 20),
+        predicates=(1, 2),
+        returns=(1, 3),
+        rounds=1,
+    )
+    figures = list(transformations.figures(sizes))
+    assert all(figure.value > 0 for figure in figures if figure.unit == "ms/document" and figure.name != "text")
+    titles = {figure.benchmark for figure in figures}
+    assert titles >= {f"transformations, figure {number}" for number in ("7, Bib", "8, Book", 9, 10, 12)}
+    assert [figure.at for figure in figures if figure.benchmark.endswith("figure 12")] == [30, 30, 60, 60]
+    assert {figure.name for figure in figures if figure.benchmark.endswith("7, Bib")} == {"F", "FW", "FWR"}
+    page = write(figures, {}, tmp_path, {}).read_text()
+    assert "that FWR is slower than shared" in page
 
 
 @pytest.mark.parametrize("name", sorted(BENCHMARKS))

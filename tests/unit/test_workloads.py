@@ -15,7 +15,18 @@ from lxml import etree
 from sardonyx import Broker
 from sardonyx.errors import MissingExtraError, SettingsError, WorkloadError
 from sardonyx.subscriptions import open_broker
-from sardonyx.workloads import SETS, DocumentShape, QueryShape, describe, documents, load, queries, stock
+from sardonyx.workloads import (
+    SETS,
+    DocumentShape,
+    QueryShape,
+    TransformationShape,
+    describe,
+    documents,
+    load,
+    queries,
+    stock,
+    transformations,
+)
 from sardonyx.workloads import dtd as dtd_module
 from sardonyx.workloads.files import DocumentsAs, SubscriptionsAs, write
 from tests.shared_data import DATA, needs_data
@@ -238,6 +249,117 @@ class TestQueries:
         assert all(query.count("[") == 1 and "=" not in query for query in workload.subscriptions)
 
 
+class TestTransformations:
+    SHAPES = (
+        TransformationShape(),
+        TransformationShape(skip=0.5, predicates=0, returns=1),
+        TransformationShape(predicates=1.5, equality=0, returns=1.5, wildcard=0.3, descendant=0.3),
+        TransformationShape(predicates=1, equality=0.5, order_by=1, nested=0.5, aggregates=0.5, distinct=False),
+    )
+
+    @pytest.mark.parametrize("shape", SHAPES)
+    @pytest.mark.parametrize("sample", ["bib", "book", "psd", "feeds", "bib-flwr", "book-flwr"])
+    def test_each_is_accepted_and_has_a_result_for_a_sample(self, shape: TransformationShape, sample: str) -> None:
+        samples = list(documents(sample, count=100))
+        made = list(transformations(samples, shape, 200))
+        broker = Broker()
+        namespaces = {"namespaces": dict(load(sample, samples=samples).namespaces())}
+        rows = [{"id": str(row), "query": query, "language": "xquery", **namespaces} for row, query in enumerate(made)]
+        assert broker.register_many(rows).rejected == ()
+        report = broker.match_batch(samples)
+        assert report.errors.num_rows == 0, report.errors.to_pylist()[:3]
+        assert set(itertools.chain.from_iterable(report.ids())) == set(broker.ids())
+
+    @pytest.mark.parametrize("name", ["bib-flwr", "book-flwr"])
+    def test_the_sets_have_results_for_other_documents_too(self, name: str) -> None:
+        workload = load(name, documents=600, subscriptions=500, document_shape={"max_value": 3}, seed=9)
+        assert workload.language == "xquery"
+        broker = Broker()
+        assert broker.register_many(workload.batches()).rejected == ()
+        report = broker.match_batch(list(workload.documents)[200:])
+        assert report.errors.num_rows == 0
+        assert len(set(itertools.chain.from_iterable(report.ids()))) > 400
+
+    def test_the_parameters(self) -> None:
+        def made(**parameters: float) -> list[str]:
+            shape = TransformationShape.from_mapping({"wildcard": 0, "descendant": 0, "distinct": False, **parameters})
+            return list(transformations("bib-flwr", shape, 400))
+
+        form = re.compile(r"<result>\{for \$v in (/\w+)+( where .+)? return <item>(\{\$v(/\w+)+\})+</item>\}</result>")
+        plain = made()
+        assert all(form.fullmatch(query) for query in plain)
+        assert {query.count("=") for query in plain} == {2}
+        assert not any("where" in query or "order by" in query for query in made(predicates=0))
+        mean = sum(query.count("{$v") for query in made(returns=2.5)) / 400
+        assert mean == pytest.approx(2.5, abs=0.1)
+        assert {query.count("/") for query in made(depth=2, predicates=0, returns=1)} == {4}
+        assert all(query.count("{for $w in $v/") == 1 for query in made(nested=1))
+        assert 100 < sum("order by" in query for query in made(order_by=0.5)) < 300
+        aggregated = "".join(made(aggregates=1))
+        assert "{$v" not in aggregated
+        assert all(f"{{{name}($v" in aggregated for name in ("count", "sum", "min", "max", "avg"))
+        assert all(sign in "".join(made(equality=0)) for sign in ("<", "<=", ">", ">=", "!="))
+        assert "*" in "".join(made(wildcard=0.2)) and "//" in "".join(made(descendant=0.2))
+
+    def test_fewer_notifications_with_a_wider_range_of_values(self) -> None:
+        def share(max_value: int) -> float:
+            shape = {"predicates": 1}
+            given = {"max_value": max_value}
+            workload = load("bib-flwr", documents=100, subscriptions=500, document_shape=given, query_shape=shape)
+            broker = Broker()
+            broker.register_many(workload.batches())
+            return broker.match_batch(list(workload.documents)).matches.num_rows
+
+        assert share(5) > 2 * share(50) > 0
+
+    def test_numbers_are_compared_where_all_are(self) -> None:
+        samples = [b"<a><n>1</n><t>2</t><o k='3'/></a>", b"<a><n>4</n><t>x</t><o k=''/></a>", b"<a><n>5</n></a>"]
+        shape = TransformationShape(predicates=1, returns=1, equality=0, wildcard=0, descendant=0, distinct=False)
+        text = "\n".join(transformations(samples, shape, 200))
+        assert re.search(r"\$v/n[<>]=?[145]\b", text)
+        assert not re.search(r"\$v/(t|o/@k)(<|>|!=\d)", text)
+
+    def test_texts_are_literals(self) -> None:
+        samples = [b"<a><t>R&amp;D</t></a>", b"<a><t>say &quot;so&quot;</t></a>"]
+        shape = TransformationShape(predicates=1, returns=1, wildcard=0, descendant=0)
+        made = set(transformations(samples, shape, 2))
+        assert {re.search("where (.*) return", query).group(1) for query in made} == {  # type: ignore[union-attr]
+            '$v/t="R&amp;D"',
+            "$v/t='say \"so\"'",
+        }
+        broker = Broker()
+        broker.register_many({"id": query, "query": query, "language": "xquery"} for query in made)
+        assert [len(ids) for ids in broker.match_batch(samples).ids()] == [1, 1]
+
+    @pytest.mark.parametrize(
+        ("samples", "parameters", "words"),
+        [
+            ([b"<a/>"], {}, "only 0 distinct transformations"),
+            ([b"<a><b/></a>"], {"predicates": 0, "returns": 1, "wildcard": 0}, "only 1 distinct transformations"),
+            ([b"<a><b>1</b></a>"], {"nested": 1}, "only 0 distinct transformations"),
+        ],
+    )
+    def test_when_there_are_no_more(self, samples: list[bytes], parameters: dict[str, float], words: str) -> None:
+        with pytest.raises(WorkloadError, match=words):
+            list(transformations(samples, TransformationShape.from_mapping(parameters), 2))
+
+    def test_bad_parameters(self) -> None:
+        with pytest.raises(SettingsError, match="depth is 1"):
+            TransformationShape(depth=1)
+        with pytest.raises(SettingsError, match="unknown parameter 'branches'"):
+            load("bib-flwr", query_shape={"branches": 1})
+
+    @needs_data
+    def test_those_of_nitf(self) -> None:
+        dtd = DATA / "dtd" / "nitf" / "nitf-2-5.dtd"
+        workload = load("nitf-flwr", dtd=dtd, documents=60, subscriptions=500)
+        broker = Broker()
+        assert broker.register_many(workload.batches()).rejected == ()
+        report = broker.match_batch(list(workload.documents))
+        assert report.errors.num_rows == 0
+        assert report.matches.num_rows > 0
+
+
 class TestStock:
     @pytest.mark.parametrize(("subscriptions", "notifications"), [(1000, 1000), (20_000, 100_000), (20_000, 1_000_000)])
     def test_as_many_notifications_as_expected(self, subscriptions: int, notifications: int) -> None:
@@ -274,7 +396,7 @@ class TestStock:
 
 
 class TestSets:
-    @pytest.mark.parametrize("name", [name for name in SETS if name != "nitf"])
+    @pytest.mark.parametrize("name", [name for name in SETS if not name.startswith("nitf")])
     def test_the_same_seed_gives_the_same_bytes(self, name: str) -> None:
         code = (
             "import hashlib; from sardonyx.workloads import load\n"
@@ -367,6 +489,15 @@ class TestFiles:
         with pytest.raises(SettingsError, match="txt can not bind"):
             write(workload, tmp_path / "other", "xml", "txt")
         assert [file.name for file in tmp_path.iterdir()] == ["new"]
+
+    @pytest.mark.parametrize("form", ["jsonl", "csv", "parquet"])
+    def test_transformations_are_written(self, form: SubscriptionsAs, tmp_path: Path) -> None:
+        workload = load("bib-flwr", documents=20, subscriptions=100)
+        broker, report = open_broker(write(workload, tmp_path / "new", "xml", form).subscriptions)
+        assert (len(broker), report.rejected) == (100, ())
+        assert broker.match_batch(list(workload.documents)).results()
+        with pytest.raises(SettingsError, match="txt holds XPath"):
+            write(workload, tmp_path / "other", "xml", "txt")
 
     @pytest.mark.parametrize("form", ["jsonl", "parquet"])
     def test_documents_in_one_file(self, form: DocumentsAs, tmp_path: Path) -> None:

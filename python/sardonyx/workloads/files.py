@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, is_dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 import pyarrow as pa
 import pyarrow.csv
@@ -60,9 +60,9 @@ def write(
     """Write a workload into a new folder, which appears only when all is written.
 
     It holds the documents, the subscriptions and `workload.json`, which says how they were made. Without
-    `subscriptions_as` the subscriptions are `txt`, or `jsonl` where their queries have prefixes. `on_progress` is told
-    the number of documents and subscriptions written so far. Raises `SettingsError` where the folder exists and is not
-    empty, and for prefixes in `txt`.
+    `subscriptions_as` the subscriptions are `txt`, or `jsonl` where their queries have prefixes or are transformations.
+    `on_progress` is told the number of documents and subscriptions written so far. Raises `SettingsError` where the
+    folder exists and is not empty, and for prefixes and transformations in `txt`.
 
     >>> import tempfile
     >>> from sardonyx.workloads import load
@@ -84,10 +84,15 @@ def write(
                 f"the queries have the prefixes {', '.join(namespaces)}, which txt can not bind; use csv, jsonl or "
                 "parquet"
             )
-        form = subscriptions_as or ("jsonl" if namespaces else "txt")
+        if subscriptions_as == "txt" and workload.language != "xpath":
+            raise SettingsError("the queries are transformations, and txt holds XPath; use csv, jsonl or parquet")
+        fields: dict[str, Any] = {"language": workload.language} if workload.language != "xpath" else {}
+        if namespaces:
+            fields["namespaces"] = namespaces
+        form = subscriptions_as or ("jsonl" if fields else "txt")
         subscriptions = aside / f"subscriptions.{form}"
         queries = _Told(workload.subscriptions, len(workload.documents), on_progress)
-        _write_subscriptions(queries, subscriptions, namespaces, form)
+        _write_subscriptions(queries, subscriptions, fields, form)
         (aside / "workload.json").write_text(_description(workload, namespaces), encoding="utf-8")
         os.replace(aside, target)
     except BaseException:
@@ -178,20 +183,21 @@ def _ids(first: int, chunk: list[T]) -> list[str]:
     return [str(number) for number in range(first, first + len(chunk))]
 
 
-def _write_subscriptions(queries: _Told[str], path: Path, namespaces: dict[str, str], form: SubscriptionsAs) -> None:
-    bound = {"namespaces": namespaces} if namespaces else {}
+def _write_subscriptions(queries: _Told[str], path: Path, fields: dict[str, Any], form: SubscriptionsAs) -> None:
+    """Write the queries, numbered from 1; `fields` are the same for all of them."""
     if form in ("txt", "jsonl"):
         with open(path, "w", encoding="utf-8") as file:
             if form == "txt":
                 file.writelines(f"{query}\n" for query in queries)
                 return
             for number, query in enumerate(queries, 1):
-                row = {"id": str(number), "query": query, **bound}
+                row = {"id": str(number), "query": query, **fields}
                 file.write(json.dumps(row, ensure_ascii=False) + "\n")
         return
-    schema = pa.schema([pa.field(name, pa.string(), False) for name in ("id", "query", *bound)])
+    schema = pa.schema([pa.field(name, pa.string(), False) for name in ("id", "query", *fields)])
+    same = [value if isinstance(value, str) else json.dumps(value) for value in fields.values()]
     open_writer = pyarrow.csv.CSVWriter if form == "csv" else pyarrow.parquet.ParquetWriter
     with open_writer(path, schema) as writer:
         for first, chunk in queries.chunks():
-            columns = [_ids(first, chunk), chunk, *([json.dumps(value)] * len(chunk) for value in bound.values())]
+            columns = [_ids(first, chunk), chunk, *([text] * len(chunk) for text in same)]
             writer.write_table(pa.table(columns, schema=schema))

@@ -6,15 +6,15 @@ So every query, and every predicate of it by itself, is true of at least one sam
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 
 from sardonyx.errors import WorkloadError
 from sardonyx.workloads.comparisons import refuted, satisfied
 from sardonyx.workloads.draws import Draws
 from sardonyx.workloads.samples import Fact, Node, Samples
-from sardonyx.workloads.shapes import QueryShape
+from sardonyx.workloads.shapes import PathShape, QueryShape
 
-__all__ = ["generate"]
+__all__ = ["generate", "path_text", "repeated", "way"]
 
 _FRUITLESS = 2_000
 """Draws in a row without a new query after which there are taken to be no more."""
@@ -32,26 +32,62 @@ def generate(samples: Samples, shape: QueryShape, draws: Draws) -> Iterator[str]
     >>> print(next(queries), next(queries))
     /order[@id="7"] /order[@id="7"]/item
     """
-    writer = _Writer(samples, shape, draws)
+    return repeated(_Writer(samples, shape, draws).query, "queries", shape.distinct)
+
+
+def repeated(draw: Callable[[], str | None], what: str, distinct: bool) -> Iterator[str]:
+    """What is drawn again and again; None is left out, and what came before where all are to be `distinct`.
+
+    Raises `WorkloadError` when there is nothing new for long; `what` says in it what is drawn.
+    """
     seen: set[str] = set()
     count = 0
     fruitless = 0
     while True:
-        query = writer.query()
+        query = draw()
         if query is None or query in seen:
             fruitless += 1
             if fruitless > _FRUITLESS:
-                kind = "distinct queries" if shape.distinct else "queries"
                 raise WorkloadError(
-                    f"the samples give only {count} {kind} of this shape; try more samples, more depth or other "
-                    "probabilities"
+                    f"the samples give only {count} {'distinct ' if distinct else ''}{what} of this shape; try more "
+                    "samples, more depth or other probabilities"
                 )
             continue
         fruitless = 0
         count += 1
-        if shape.distinct:
+        if distinct:
             seen.add(query)
         yield query
+
+
+def path_text(
+    chain: Sequence[Node],
+    shape: PathShape,
+    draws: Draws,
+    fixed: Container[int] = (),
+    suffix: Callable[[int], str] | None = None,
+) -> str:
+    """A chain of elements as a path; the steps with a `fixed` number are neither left out nor made `*`.
+
+    `suffix` gives what stands behind such a step, if anything does.
+    """
+    out = []
+    gap = False
+    last = len(chain) - 1
+    for number, node in enumerate(chain):
+        is_fixed = number in fixed
+        if draws.chance(shape.descendant):
+            if not draws.chance(shape.skip):
+                gap = True
+            elif not is_fixed and number < last:
+                gap = True
+                continue
+        name = "*" if not is_fixed and draws.chance(shape.wildcard) else node.name
+        out.append(("//" if gap else "/") + name)
+        if is_fixed and suffix is not None:
+            out.append(suffix(number))
+        gap = False
+    return "".join(out)
 
 
 class _Writer:
@@ -94,26 +130,10 @@ class _Writer:
             node = draws.pick(draws.pick(groups, skew))
         return node
 
-    def _path(self, chain: Sequence[Node], conditions: Sequence[Sequence[str]] | None = None, start: str = "") -> str:
+    def _path(self, chain: Sequence[Node], conditions: Sequence[Sequence[str]] = ()) -> str:
         """The chain as a path; steps with conditions are neither left out nor made `*`."""
-        draws, shape = self._draws, self._shape
-        out = [start] if start else []
-        gap = False
-        last = len(chain) - 1
-        for number, node in enumerate(chain):
-            here = conditions[number] if conditions is not None else ()
-            if draws.chance(shape.descendant):
-                if not draws.chance(shape.skip):
-                    gap = True
-                elif not here and number < last:
-                    gap = True
-                    continue
-            name = "*" if not here and draws.chance(shape.wildcard) else node.name
-            out.append(("//" if gap else "/") + name)
-            if here:
-                out.append(self._brackets(here))
-            gap = False
-        return "".join(out)
+        fixed = [number for number, here in enumerate(conditions) if here]
+        return path_text(chain, self._shape, self._draws, fixed, lambda number: self._brackets(conditions[number]))
 
     def _below(self, nodes: Sequence[Node]) -> str:
         """A chain of descendants as a relative path."""
@@ -170,17 +190,17 @@ class _Writer:
         """A predicate on an attribute or the text of a descendant of the step's element."""
         first, end = self._samples.holders(node)
         holder = self._samples.holder(self._draws.between(first, end - 1))
-        way = _way(node, holder)
+        steps = way(node, holder)
         fact = self._fact(holder)
         if fact is None:
             return None
         tail = f"/@{fact.attribute}" if fact.attribute else ""
-        exact = "/".join(step.name for step in way) + tail
+        exact = "/".join(step.name for step in steps) + tail
         reached = [node]
         if self._shape.negation:
-            for step in way:
+            for step in steps:
                 reached = [child for above in reached for child in above.children if child.name == step.name]
-        return self._atomic(self._below(way) + tail, exact, fact, reached)
+        return self._atomic(self._below(steps) + tail, exact, fact, reached)
 
     def _atomic(self, subject: str, exact: str, fact: Fact, reached: Sequence[Node]) -> str:
         """A comparison that holds, or `not()` of one that does not; `exact` selects from the elements `reached`."""
@@ -202,14 +222,14 @@ class _Writer:
             place = draws.pick(able)
             node = chain[place]
             below = self._samples.nodes[draws.between(node.number + 1, node.end - 1)]
-            condition = self._below(_way(node, below)[: self._shape.depth - place - 1])
+            condition = self._below(way(node, below)[: self._shape.depth - place - 1])
             if condition not in conditions[place]:
                 conditions[place].append(condition)
                 return True
         return False
 
 
-def _way(above: Node, below: Node) -> list[Node]:
+def way(above: Node, below: Node) -> list[Node]:
     """The elements from below the one down to the other."""
     nodes = [below]
     while (parent := nodes[-1].parent) is not above:

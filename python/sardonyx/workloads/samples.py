@@ -58,13 +58,15 @@ class Node:
 class Pool:
     """The values that occur in the texts, or in one attribute, of the elements of one name."""
 
-    __slots__ = ("_numbers", "counts", "texts")
+    __slots__ = ("_numbers", "counts", "partial", "texts")
 
     def __init__(self) -> None:
         self.texts: list[str] = []
         """The values, in the order of their first occurrence."""
         self.counts: Counter[str] = Counter()
         """How often each occurs."""
+        self.partial = False
+        """Whether there are others, with which queries can not compare."""
         self._numbers: tuple[list[float], list[str]] | None = None
 
     def add(self, text: str) -> None:
@@ -114,6 +116,7 @@ class Samples:
         """The prefixes that the names have, and their URIs."""
         self._prefixes: dict[str, str] = {_XML: "xml"}
         self._pools: dict[tuple[str, str], Pool] = {}
+        self._numeric: dict[tuple[str, str], bool] = {}
         parser = etree.XMLParser(resolve_entities="internal", no_network=True, load_dtd=False)
         for number, document in enumerate(documents, 1):
             try:
@@ -137,6 +140,19 @@ class Samples:
         """The element with values at this place."""
         return self.nodes[self._holders[place]]
 
+    def are_numbers(self, name: str, attribute: str) -> bool:
+        """Whether all texts of the elements of a name are numbers, or all values of an attribute of any elements."""
+        found = self._numeric.get((name, attribute))
+        if found is None:
+            pools = (
+                [pool for key, pool in self._pools.items() if key[1] == attribute]
+                if attribute
+                else [self._pools[name, attribute]]
+            )
+            found = all(not pool.partial and all(map(is_number, pool.texts)) for pool in pools)
+            self._numeric[name, attribute] = found
+        return found
+
     def _add(self, root: Any) -> None:
         stack: list[Node] = []
         for element in root.iter("*"):
@@ -155,16 +171,23 @@ class Samples:
                 self._fact(node, self._name(name, element.nsmap), value)
             if len(element):
                 node.opaque = True
+                self._pool(node, "").partial = True
             elif element.text:
                 self._fact(node, "", element.text)
+            else:
+                self._pool(node, "").partial = True
 
     def _fact(self, node: Node, attribute: str, value: str) -> None:
+        pool = self._pool(node, attribute)
         if not _usable(value):
             node.opaque = True
+            pool.partial = True
             return
-        pool = self._pools.setdefault((node.name, attribute), Pool())
         pool.add(value)
         node.facts.append(Fact(attribute, value, pool))
+
+    def _pool(self, node: Node, attribute: str) -> Pool:
+        return self._pools.setdefault((node.name, attribute), Pool())
 
     def _name(self, tag: str, bound: dict[str | None, str]) -> str:
         if tag[0] != "{":

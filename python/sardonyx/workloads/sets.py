@@ -20,14 +20,24 @@ import yaml
 
 from sardonyx.errors import SettingsError, WorkloadError
 from sardonyx.tabular import Defaults, SubscriptionBatch, from_table
-from sardonyx.workloads import document_generator, dtd, query_generator, stock
+from sardonyx.workloads import document_generator, dtd, query_generator, stock, transformation_generator
 from sardonyx.workloads.draws import Draws
 from sardonyx.workloads.samples import Samples
-from sardonyx.workloads.shapes import DocumentShape, QueryShape
+from sardonyx.workloads.shapes import DocumentShape, QueryShape, TransformationShape
 
-__all__ = ["SETS", "SetDescription", "Stream", "Workload", "describe", "documents", "load", "queries"]
+__all__ = [
+    "SETS",
+    "SetDescription",
+    "Stream",
+    "Workload",
+    "describe",
+    "documents",
+    "load",
+    "queries",
+    "transformations",
+]
 
-SETS = ("stock", "nitf", "bib", "book", "psd", "nasa", "feeds")
+SETS = ("stock", "nitf", "bib", "book", "psd", "nasa", "feeds", "bib-flwr", "book-flwr", "nitf-flwr")
 """The names of the ready-made sets."""
 
 _SAMPLES = 200
@@ -73,6 +83,8 @@ class Workload:
     """Expected notifications of all documents together, where that is known."""
     parameters: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """What it was made with."""
+    language: str = "xpath"
+    """The language of all queries: `xpath`, or `xquery` where they are transformations."""
 
     def batches(self, rows: int = 100_000) -> Iterator[SubscriptionBatch]:
         """The subscriptions as `Broker.register_many` takes them, so many rows at a time.
@@ -88,7 +100,7 @@ class Workload:
         first = 1
         while chunk := list(islice(queries, rows)):
             ids = [str(number) for number in range(first, first + len(chunk))]
-            yield from_table(pa.table({"id": ids, "query": chunk}), defaults)
+            yield from_table(pa.table({"id": ids, "query": chunk, "language": [self.language] * len(ids)}), defaults)
             first += len(chunk)
 
 
@@ -108,9 +120,16 @@ class SetDescription:
     records: tuple[str, ...] = ()
     """Elements that `records` counts."""
     queries: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: {"default": {}}, hash=False)
-    """Parameters of `QueryShape` for each kind of queries, the usual one first."""
+    """Parameters of `QueryShape`, or of `TransformationShape`, for each kind of queries, the usual one first."""
     values: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """Pools of values; see `values`."""
+    language: str = "xpath"
+    """The language of its queries: `xpath` or `xquery`."""
+
+    def shape(self, kind: str, changes: Mapping[str, Any] | None = None) -> QueryShape | TransformationShape:
+        """What queries of a kind look like, with some parameters changed."""
+        shape = TransformationShape if self.language == "xquery" else QueryShape
+        return shape.from_mapping({**self.queries[kind], **(changes or {})})
 
     def kind(self, name: str | None) -> str:
         """The kind of queries of this name, or the usual one; raises `SettingsError` for an unknown one."""
@@ -205,10 +224,30 @@ def queries(
     if isinstance(source, str | os.PathLike):
         description, _ = _described(source)
         samples = Samples(documents(source, None, _SAMPLES, seed))
-        shape = shape if shape is not None else QueryShape.from_mapping(description.queries[description.kind(None)])
+        if shape is None and description.language == "xpath":
+            shape = QueryShape.from_mapping(description.queries[description.kind(None)])
     else:
         samples = Samples(source)
     return islice(query_generator.generate(samples, shape or QueryShape(), Draws(seed, "queries")), count)
+
+
+def transformations(
+    source: Source | Iterable[bytes], shape: TransformationShape | None = None, count: int = 10_000, seed: int = 1
+) -> Iterator[str]:
+    """Transformations over a set, a DTD file, or sample documents, as `queries` gives filters.
+
+    >>> shape = TransformationShape(predicates=1, returns=1, wildcard=0, descendant=0)
+    >>> list(transformations([b"<order id='7'><item>pen</item></order>"], shape, count=1, seed=3))
+    ['<result>{for $v in /order where $v/@id="7" return <item>{$v/item}</item>}</result>']
+    """
+    if isinstance(source, str | os.PathLike):
+        if source != "stock" and shape is None:
+            description, _ = _described(source)
+            if description.language == "xquery":
+                shape = TransformationShape.from_mapping(description.queries[description.kind(None)])
+        source = documents(source, None, _SAMPLES, seed)
+    shape = shape or TransformationShape()
+    return islice(transformation_generator.generate(Samples(source), shape, Draws(seed, "queries")), count)
 
 
 def load(
@@ -270,7 +309,7 @@ def load(
         paths = [Path(dtd)]
     kind = description.kind(kind)
     shape = _document_shape(description, document_shape, records)
-    query = QueryShape.from_mapping({**description.queries[kind], **(query_shape or {})})
+    query = description.shape(kind, query_shape)
     given = None if samples is None else list(samples)
     if given is not None and not paths and not description.dtds:
         if documents is not None and documents > len(given):
@@ -288,14 +327,19 @@ def load(
             return Samples(given)
         return Samples(islice(_generated(grammars, shape, description.values, seed), _SAMPLES))
 
+    def drawn() -> Iterator[str]:
+        draws = Draws(seed, "queries")
+        if isinstance(query, TransformationShape):
+            return transformation_generator.generate(drawn_from(), query, draws)
+        return query_generator.generate(drawn_from(), query, draws)
+
     return Workload(
         name=description.name,
         documents=stream,
-        subscriptions=Stream(
-            subscriptions, lambda: query_generator.generate(drawn_from(), query, Draws(seed, "queries"))
-        ),
+        subscriptions=Stream(subscriptions, drawn),
         namespaces=lambda: drawn_from().namespaces,
         parameters={"seed": seed, "kind": kind, "documents": shape, "queries": query},
+        language=description.language,
     )
 
 

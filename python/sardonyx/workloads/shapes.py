@@ -2,18 +2,35 @@
 
 Those of documents are named after IBM's XML generator, with which YFilter, XPush and others made their documents; those
 of queries follow Diao et al., "Path sharing and predicate evaluation for high-performance XML filtering" (TODS 2003,
-section 6), and Gupta and Suciu, "Stream processing of XPath queries with predicates" (SIGMOD 2003, section 7).
+section 6), and Gupta and Suciu, "Stream processing of XPath queries with predicates" (SIGMOD 2003, section 7); those of
+transformations Diao and Franklin, "Query processing for high-volume XML message brokering" (VLDB 2003, section 6).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from sardonyx.errors import SettingsError
 
-__all__ = ["DocumentShape", "QueryShape"]
+__all__ = ["DocumentShape", "PathShape", "QueryShape", "TransformationShape"]
+
+
+class PathShape(Protocol):
+    """The parameters that paths are written by, see `QueryShape`."""
+
+    @property
+    def wildcard(self) -> float:
+        """P(*)."""
+
+    @property
+    def descendant(self) -> float:
+        """P(//)."""
+
+    @property
+    def skip(self) -> float:
+        """Share of these that leave a step out."""
 
 
 def _check(shape: Any, name: str, least: float, most: float, whole: bool = False) -> None:
@@ -152,3 +169,50 @@ class QueryShape(_Shape):
                 raise SettingsError(f"{name} is {getattr(self, name)!r}; it must be true or false")
         if self.zipf is not None:
             _check(self, "zipf", 0, 10)
+
+
+@dataclass(frozen=True, slots=True)
+class TransformationShape(_Shape):
+    """What transformations look like: FLWR expressions, each with a result for at least one of the samples.
+
+    `for` binds a variable by an absolute path to an element of a sample, `where` compares relative paths from there
+    with constants, `return` constructs an element around what further relative paths select. How many documents satisfy
+    a comparison is a matter of the range of their values (`DocumentShape.max_value`).
+
+    >>> TransformationShape(predicates=1, returns=3).depth
+    6
+    """
+
+    depth: int = 6
+    """Most levels of elements that the absolute path and a relative path go down together."""
+    wildcard: float = 0.1
+    """P(*): probability that the name of a step is `*`."""
+    descendant: float = 0.2
+    """P(//): probability that a step is left out and `//` reaches over it, if it is not the last one."""
+    skip: float = 1.0
+    """Share of these `//` that do leave the step out; the others stand before it, where `/` would do as well."""
+    predicates: float = 2.0
+    """Mean number of comparisons in the `where` clause; see `Draws.around`."""
+    returns: float = 2.0
+    """Mean number of paths in the `return` clause; at least one is drawn."""
+    equality: float = 1.0
+    """Share of `=` among the comparisons; the others are those of `QueryShape`, where all values of a place are numbers
+    or none is compared as one."""
+    order_by: float = 0.0
+    """Share of queries with `order by`: an attribute or a child of the element."""
+    nested: float = 0.0
+    """Share of queries with a FLWR expression in the `return` clause, over elements below and with one comparison."""
+    aggregates: float = 0.0
+    """Share of return paths in an aggregate: `count`, and `sum`, `min`, `max`, `avg` where all values are numbers."""
+    distinct: bool = True
+    """Whether all queries differ."""
+
+    def __post_init__(self) -> None:
+        """Refuse values out of range."""
+        _check(self, "depth", 2, 1000, whole=True)
+        for name in ("wildcard", "descendant", "skip", "equality", "order_by", "nested", "aggregates"):
+            _check(self, name, 0, 1)
+        _check(self, "predicates", 0, 100)
+        _check(self, "returns", 1, 100)
+        if not isinstance(self.distinct, bool):
+            raise SettingsError(f"distinct is {self.distinct!r}; it must be true or false")
