@@ -6,7 +6,7 @@ use crate::errors::{Failed, Fields, work};
 use crate::matches::{ErrorTable, MatchTable};
 use crate::memory;
 use crate::settings::{AllLimits, Payload, xpush_settings};
-use crate::transformations::{Graph, ResultTable, Transformations};
+use crate::transformations::{self, Graph, ResultTable, Transformations, Unparsed};
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, BooleanArray, RecordBatch, StringArray};
 use arrow_schema::{ArrowError, DataType};
@@ -642,7 +642,7 @@ impl Index {
         let maps: HashMap<&str, BorrowedPairs<'_>> =
             maps.0.iter().map(|(json, map)| (*json, map.as_ref().map(|pairs| borrow(pairs)))).collect();
         let mut refused: Refused = Vec::new();
-        let mut transformations: Vec<(u64, TransformationRegistration)> = Vec::new();
+        let mut unparsed: Vec<Unparsed<'_>> = Vec::new();
         let mut registrations = Vec::with_capacity(batches.iter().map(|columns| columns.ids.len()).sum());
         let rows = batches.iter().flat_map(|columns| (0..columns.ids.len()).map(move |row| (columns, row)));
         for (number, (columns, row)) in rows.enumerate() {
@@ -664,22 +664,14 @@ impl Index {
                 }
             };
             if field(&columns.languages, row) == Some("xquery") {
-                let query = columns.queries.value(row);
-                let context = sardonyx_core::xquery::parser::StaticContext { namespaces, limits: self.limits.query };
-                match sardonyx_core::xquery::parser::parse(query, &context) {
-                    Ok(module) => transformations.push((
-                        number as u64,
-                        TransformationRegistration {
-                            id: id.into(),
-                            query: query.into(),
-                            namespaces: namespaces.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect(),
-                            stream: field(&columns.streams, row).map(Into::into),
-                            notify_empty: flag(&columns.notify_empty, row),
-                            module,
-                        },
-                    )),
-                    Err(error) => refused.push((number as u64, id.to_owned(), error.into())),
-                }
+                unparsed.push(Unparsed {
+                    row: number as u64,
+                    id,
+                    query: columns.queries.value(row),
+                    namespaces,
+                    stream: field(&columns.streams, row),
+                    notify_empty: flag(&columns.notify_empty, row),
+                });
                 continue;
             }
             let ignore_namespaces = flag(&columns.ignore_namespaces, row);
@@ -692,7 +684,14 @@ impl Index {
             });
         }
         let (builder, errors) = build(registrations.iter().copied())?;
-        if !errors.is_empty() {
+        let mut transformations: Vec<(u64, TransformationRegistration)> = Vec::with_capacity(unparsed.len());
+        for parsed in transformations::parse_all(&unparsed, self.limits.query) {
+            match parsed {
+                Ok(parsed) => transformations.push(parsed),
+                Err((row, id, error)) => refused.push((row, id.to_owned(), error.into())),
+            }
+        }
+        if !errors.is_empty() || !transformations.is_empty() {
             let ids: HashMap<u64, &str> = registrations.iter().map(|entry| (entry.row, entry.id)).collect();
             refused.extend(errors.into_iter().map(|(row, error)| (row, ids[&row].to_owned(), error.into())));
             refused.sort_by_key(|(row, _, _)| *row);

@@ -7,6 +7,7 @@ use super::parser::{Parsed, Parser};
 use crate::document::{XML_URI, XMLNS_URI};
 use foldhash::fast::FixedState;
 use hashbrown::HashSet;
+use std::borrow::Cow;
 
 /// Attributes that are compared one by one.
 const FEW: usize = 16;
@@ -45,7 +46,7 @@ impl<'t> Parser<'t> {
         let first = self.at;
         let (slots, variables) = (self.constructed.len(), self.variables.len());
         let attributes = loop {
-            self.namespaces.extend(declared.iter().cloned());
+            self.declare(&declared);
             let (attributes, found, is_late) = self.attributes()?;
             self.namespaces.truncate(scope);
             if found == declared || !is_late {
@@ -59,7 +60,7 @@ impl<'t> Parser<'t> {
             self.variables.truncate(variables);
         };
         self.check_scope(self.namespaces.len() + declared.len())?;
-        self.namespaces.extend(declared.iter().cloned());
+        self.declare(&declared);
         let element_name = self.resolve(name, true, start + 1)?;
         let mut resolved: Vec<(ExactName, Vec<Part>)> = Vec::with_capacity(attributes.len());
         let mut names: HashSet<Name, FixedState> = HashSet::default();
@@ -108,6 +109,11 @@ impl<'t> Parser<'t> {
             attributes: resolved,
             content,
         })))
+    }
+
+    fn declare(&mut self, declared: &Declared) {
+        let owned = |text: &str| Cow::Owned(text.to_owned());
+        self.namespaces.extend(declared.iter().map(|(prefix, uri)| (owned(prefix), owned(uri))));
     }
 
     fn white_space(&mut self) -> bool {

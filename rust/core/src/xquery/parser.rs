@@ -8,6 +8,7 @@ use super::error::{XQueryError, XQueryErrorKind};
 use crate::document::XML_URI;
 use crate::document::chars::{find_forbidden, name_run};
 use crate::xpath::parser::QueryLimits;
+use std::borrow::Cow;
 
 /// What a query's names and sizes are judged by.
 #[derive(Clone, Copy, Debug, Default)]
@@ -38,7 +39,7 @@ const MOST_IN_SCOPE: usize = 1000;
 ///
 /// # Errors
 /// If the text is no query of the subset, or exceeds the limits.
-pub fn parse(text: &str, context: &StaticContext<'_>) -> Result<Module, XQueryError> {
+pub fn parse<'t>(text: &'t str, context: &StaticContext<'t>) -> Result<Module, XQueryError> {
     let mut parser = Parser::new(text, context);
     if text.len() > context.limits.length_bytes {
         let message =
@@ -69,7 +70,7 @@ pub(super) struct Parser<'t> {
     pub(super) reach: usize,
     nodes: usize,
     /// Namespaces in scope, inner ones last.
-    pub(super) namespaces: Vec<(Box<str>, Box<str>)>,
+    pub(super) namespaces: Vec<(Cow<'t, str>, Cow<'t, str>)>,
     /// Variables in scope, inner ones last.
     pub(super) variables: Vec<(Name, Slot)>,
     /// For each slot, whether the variable may hold constructed nodes.
@@ -83,7 +84,7 @@ pub(super) struct Parser<'t> {
 }
 
 impl<'t> Parser<'t> {
-    fn new(text: &'t str, context: &StaticContext<'_>) -> Parser<'t> {
+    fn new(text: &'t str, context: &StaticContext<'t>) -> Parser<'t> {
         let given = PREDECLARED.iter().chain(context.namespaces);
         Parser {
             text,
@@ -92,7 +93,7 @@ impl<'t> Parser<'t> {
             depth: 0,
             reach: 0,
             nodes: 0,
-            namespaces: given.map(|(prefix, uri)| ((*prefix).into(), (*uri).into())).collect(),
+            namespaces: given.map(|(prefix, uri)| (Cow::Borrowed(*prefix), Cow::Borrowed(*uri))).collect(),
             variables: Vec::new(),
             constructed: Vec::new(),
             in_constructed: false,
@@ -272,7 +273,7 @@ impl<'t> Parser<'t> {
 
     /// The URI that a prefix is bound to; unbound, the empty prefix is the empty URI.
     pub(super) fn bound(&self, prefix: &str, offset: usize) -> Parsed<&str> {
-        match self.namespaces.iter().rev().find(|(known, _)| **known == *prefix) {
+        match self.namespaces.iter().rev().find(|(known, _)| known == prefix) {
             Some((_, uri)) if !uri.is_empty() || prefix.is_empty() => Ok(uri),
             _ if prefix.is_empty() => Ok(""),
             _ => {

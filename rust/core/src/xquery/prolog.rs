@@ -3,6 +3,7 @@
 use super::error::XQueryErrorKind;
 use super::parser::{Parsed, Parser};
 use crate::document::{XML_URI, XMLNS_URI};
+use std::borrow::Cow;
 
 /// What follows `declare`; any other word is an operator, and `declare` a name.
 const DECLARED: &[&str] = &[
@@ -39,7 +40,7 @@ impl Parser<'_> {
             }
             self.expect(";")?;
         }
-        let mut seen: Vec<(&str, Box<str>)> = Vec::new();
+        let mut seen: Vec<(&str, Cow<'_, str>)> = Vec::new();
         loop {
             self.skip();
             let start = self.at;
@@ -89,12 +90,12 @@ impl Parser<'_> {
                     let message = format!("the prefix {prefix:?} can not be declared so");
                     return Err(self.error_at(XQueryErrorKind::Syntax, message, offset));
                 }
-                self.namespaces.push((prefix.into(), uri.trim().into()));
+                self.namespaces.push((prefix.into(), uri.trim().to_owned().into()));
             }
             "default" if self.keyword("element") => {
                 self.expect_keyword("namespace")?;
                 let uri = self.string_literal()?;
-                self.namespaces.push(("".into(), uri.trim().into()));
+                self.namespaces.push(("".into(), uri.trim().to_owned().into()));
             }
             "default" if self.keyword("order") => {
                 self.expect_keyword("empty")?;
