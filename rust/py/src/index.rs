@@ -24,7 +24,7 @@ use sardonyx_core::matcher::{
     DocumentInput, Inverted, Matcher, Matchers, Matches, Settings, XPush, XPushSettings, process_documents,
 };
 use sardonyx_core::transform::explain;
-use sardonyx_core::transform::population::{Registration as TransformationRegistration, Strategy};
+use sardonyx_core::transform::population::Strategy;
 use sardonyx_core::transform::results::{Form, Transformed};
 use sardonyx_core::xpath::display::query_text;
 use sardonyx_core::xpath::evaluate::{Evaluator, Value};
@@ -684,29 +684,33 @@ impl Index {
             });
         }
         let (builder, errors) = build(registrations.iter().copied())?;
-        let mut transformations: Vec<(u64, TransformationRegistration)> = Vec::with_capacity(unparsed.len());
-        for parsed in transformations::parse_all(&unparsed, self.limits.query) {
-            match parsed {
-                Ok(parsed) => transformations.push(parsed),
-                Err((row, id, error)) => refused.push((row, id.to_owned(), error.into())),
-            }
-        }
-        if !errors.is_empty() || !transformations.is_empty() {
-            let ids: HashMap<u64, &str> = registrations.iter().map(|entry| (entry.row, entry.id)).collect();
-            refused.extend(errors.into_iter().map(|(row, error)| (row, ids[&row].to_owned(), error.into())));
-            refused.sort_by_key(|(row, _, _)| *row);
-        }
+        let ids: HashMap<u64, &str> = registrations.iter().map(|entry| (entry.row, entry.id)).collect();
+        refused.extend(errors.into_iter().map(|(row, error)| (row, ids[&row].to_owned(), error.into())));
         // An id is registered once, in whichever language it came last.
         if !self.transformations.read().is_empty() && !registrations.is_empty() {
             self.transformations.unregister(registrations.iter().map(|entry| entry.id), self.limits.query)?;
         }
-        self.population.register(builder)?;
-        if !transformations.is_empty() {
-            let last: HashMap<&str, u64> = registrations.iter().map(|entry| (entry.id, entry.row)).collect();
-            transformations.retain(|(row, entry)| last.get(&*entry.id).is_none_or(|other| other < row));
-            self.population.unregister(transformations.iter().map(|(_, entry)| &*entry.id));
-            self.transformations.register(transformations.into_iter().map(|(_, entry)| entry).collect());
+        if !registrations.is_empty() || unparsed.is_empty() {
+            self.population.register(builder)?;
         }
+        let last: HashMap<&str, u64> = registrations.iter().map(|entry| (entry.id, entry.row)).collect();
+        unparsed.retain(|entry| last.get(entry.id).is_none_or(|other| *other < entry.row));
+        // What was parsed takes more memory than what is kept of it: a few at a time.
+        for chunk in unparsed.chunks(transformations::CHUNK) {
+            let mut accepted = Vec::with_capacity(chunk.len());
+            for parsed in transformations::parse_all(chunk, self.limits.query) {
+                match parsed {
+                    Ok(registration) => accepted.push(registration),
+                    Err((row, id, error)) => refused.push((row, id.to_owned(), error.into())),
+                }
+            }
+            self.population.unregister(accepted.iter().map(|entry| &*entry.id));
+            self.transformations.register(accepted);
+        }
+        if !unparsed.is_empty() {
+            self.transformations.changed();
+        }
+        refused.sort_by_key(|(row, _, _)| *row);
         Ok(refused)
     }
 

@@ -37,25 +37,24 @@ pub(crate) struct Unparsed<'b> {
     pub(crate) notify_empty: bool,
 }
 
-/// Row and registration, or row, id and why not.
-type Parse<'b> = Result<(u64, Registration), (u64, &'b str, XQueryError)>;
+/// A registration, or row, id and why there is none.
+type Parse<'b> = Result<Registration, (u64, &'b str, XQueryError)>;
 
 /// Parses transformations, many of them on all processors, in their order.
 pub(crate) fn parse_all<'b>(unparsed: &[Unparsed<'b>], limits: QueryLimits) -> Vec<Parse<'b>> {
     let parse_one = |given: &Unparsed<'b>| {
         let context = StaticContext { namespaces: given.namespaces, limits };
         let module = parse(given.query, &context).map_err(|error| (given.row, given.id, error))?;
-        let registration = Registration {
+        Ok(Registration {
             id: given.id.into(),
             query: given.query.into(),
             namespaces: given.namespaces.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect(),
             stream: given.stream.map(Into::into),
             notify_empty: given.notify_empty,
             module,
-        };
-        Ok((given.row, registration))
+        })
     };
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(unparsed.len().div_ceil(CHUNK));
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(unparsed.len().div_ceil(THREAD));
     if threads <= 1 {
         return unparsed.iter().map(parse_one).collect();
     }
@@ -73,8 +72,11 @@ pub(crate) fn parse_all<'b>(unparsed: &[Unparsed<'b>], limits: QueryLimits) -> V
 /// A DTD's elements with the elements that each may contain.
 pub(crate) type Graph = std::collections::HashMap<String, Vec<String>>;
 
-/// Transformations that are registered under one lock, so that matching waits for none of many for long.
-const CHUNK: usize = 1_000;
+/// Transformations that are parsed and registered at a time, so that matching does not wait long for many.
+pub(crate) const CHUNK: usize = 2_000;
+
+/// Transformations that are worth a thread.
+const THREAD: usize = 250;
 
 /// A population of transformations that changes while documents are transformed.
 #[derive(Debug)]
@@ -117,17 +119,11 @@ impl Transformations {
 
     /// Registers parsed transformations.
     pub(crate) fn register(&self, registrations: Vec<Registration>) {
-        if registrations.is_empty() {
-            return;
-        }
-        let mut registrations = registrations.into_iter();
-        loop {
-            let chunk: Vec<Registration> = registrations.by_ref().take(CHUNK).collect();
-            if chunk.is_empty() {
-                break;
-            }
-            self.write().register(chunk);
-        }
+        self.write().register(registrations);
+    }
+
+    /// Notes that the population has changed.
+    pub(crate) fn changed(&self) {
         self.changes.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -141,7 +137,7 @@ impl Transformations {
         let before = population.len();
         let missing = population.unregister(ids);
         if population.len() != before {
-            self.changes.fetch_add(1, Ordering::Relaxed);
+            self.changed();
         }
         if population.is_mostly_garbage() {
             // Operators that no plan uses any more are dropped by starting again.
