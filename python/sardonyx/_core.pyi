@@ -128,7 +128,7 @@ class Index:
 
         Returns two Arrow record batches (capsule interface). Matches: `document` (uint32, row), `subscription_id`
         (dictionary<uint32, string>), ordered by row; with any transformation registered also `result`
-        (dictionary<uint32, string>, null for filters). Errors: `document`, `subscription_id` (null unless one
+        (dictionary<uint32, large_string>, null for filters). Errors: `document`, `subscription_id` (null unless one
         subscription could not be evaluated), `kind`, `message`, `line`, `column`, `offset` (uint64, nullable). A null
         payload is an error of kind `missing_payload`.
         """

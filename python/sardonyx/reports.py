@@ -16,7 +16,7 @@ MATCHES_SCHEMA = pa.schema(
     [
         ("document", pa.uint32()),
         ("subscription_id", pa.dictionary(pa.uint32(), pa.string())),
-        ("result", pa.dictionary(pa.uint32(), pa.string())),
+        ("result", pa.dictionary(pa.uint32(), pa.large_string())),
     ]
 )
 """Columns of `MatchReport.matches`. Results are a dictionary because equal queries of many subscribers share them."""

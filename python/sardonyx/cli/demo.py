@@ -27,7 +27,7 @@ _EXPLAINED = ("bright-bursts", "Fermi-GBM_Flt_Pos_2014-04-25T00_19_51.97_4200779
 @click.option("--keep", type=click.Path(file_okay=False, path_type=Path), metavar="FOLDER",
               help="Keep the pipeline's results in this folder.  [default: a temporary one]")  # fmt: skip
 def demo(keep: Path | None) -> None:
-    """Run the Spark pipeline over 100 astronomical alerts and 34 subscriptions, and show what came of it.
+    """Run the Spark pipeline over 100 astronomical alerts and 37 subscriptions, and show what came of it.
 
     The alerts are messages that satellites sent in 2014 and 2018; one was cut off on purpose and one subscription has a
     mistake, to show dead letters. Needs the extra: pip install 'sardonyx[spark]'.
@@ -53,15 +53,18 @@ def demo(keep: Path | None) -> None:
             summary = spark.run_pipeline(config, on_progress=on_progress)
         out.print(described(summary, config))
         session = spark.local_session()
-        notifications = spark.read_notifications(session, results).select("document_id", "subscription_id").toArrow()
+        columns = ("document_id", "subscription_id", "result")
+        notifications = spark.read_notifications(session, results).select(*columns).toArrow().to_pylist()
         letters = spark.read_dead_letters(session, results).toArrow().to_pylist()
         _head(out, "2. Who hears what")
-        _show_notifications(out, data, notifications.to_pylist())
-        _head(out, "3. What could not be processed, and why")
+        _show_notifications(out, data, notifications)
+        _head(out, "3. What transformations make of an alert")
+        _show_results(out, notifications)
+        _head(out, "4. What could not be processed, and why")
         out.print(common.refusals("Dead letters", [_letter(row) for row in letters]))
-        _head(out, "4. Why: one subscription and one alert, explained")
+        _head(out, "5. Why: one subscription and one alert, explained")
         _explain(out, data)
-        _head(out, "5. Where to go from here")
+        _head(out, "6. Where to go from here")
         _next_steps(out, data, results if keep is not None else None)
 
 
@@ -86,7 +89,7 @@ def _name(document_id: str) -> str:
     return document_id.rsplit("/", 1)[-1]
 
 
-def _show_notifications(out: Console, data: Path, rows: list[dict[str, str]]) -> None:
+def _show_notifications(out: Console, data: Path, rows: list[dict[str, Any]]) -> None:
     counts = Counter(row["subscription_id"] for row in rows)
     examples = {
         row["subscription_id"]: _name(row["document_id"])
@@ -101,6 +104,19 @@ def _show_notifications(out: Console, data: Path, rows: list[dict[str, str]]) ->
         name = entry["id"]
         table.add_row(name, str(counts[name]), Text(entry["description"]), Text(examples.get(name, "")))
     out.print(table)
+
+
+def _show_results(out: Console, rows: list[dict[str, Any]]) -> None:
+    """The shortest result of each transformation."""
+    made = sorted(
+        (row for row in rows if row["result"] is not None), key=lambda row: (len(row["result"]), row["document_id"])
+    )
+    shortest: dict[str, dict[str, Any]] = {}
+    for row in made:
+        shortest.setdefault(row["subscription_id"], row)
+    for name, row in sorted(shortest.items()):
+        out.print(Text.assemble((name, "green"), (f" of {_name(row['document_id'])}", "dim")))
+        out.print(Text(f"  {row['result']}"), soft_wrap=True)
 
 
 def _explain(out: Console, data: Path) -> None:

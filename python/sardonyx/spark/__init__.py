@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sardonyx.spark.config import PipelineConfig, SinkConfig, SourceConfig
     from sardonyx.spark.errors import GenerationError, PipelineError, SinkError
-    from sardonyx.spark.matching import dead_letters, match, notifications, statistics
+    from sardonyx.spark.matching import dead_letters, match, notifications, statistics, transform
     from sardonyx.spark.pipeline import run_pipeline
     from sardonyx.spark.population import Population, prepare
     from sardonyx.spark.progress import Progress, Summary
@@ -54,6 +54,7 @@ _PLACES = {
     "sink_totals": "sinks",
     "statistics": "matching",
     "stream_documents": "sources",
+    "transform": "matching",
 }
 
 __all__ = [
@@ -82,6 +83,7 @@ __all__ = [
     "sink_totals",
     "statistics",
     "stream_documents",
+    "transform",
 ]
 
 

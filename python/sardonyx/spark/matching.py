@@ -25,7 +25,7 @@ from sardonyx.spark.schemas import (
 )
 from sardonyx.spark.worker import MatchTask
 
-__all__ = ["dead_letters", "match", "notifications", "statistics"]
+__all__ = ["dead_letters", "match", "notifications", "statistics", "transform"]
 
 
 def match(
@@ -73,6 +73,15 @@ def match(
         )
         return results
     return results.unionByName(population.refused_rows(documents.sparkSession))
+
+
+def transform(documents: DataFrame, subscriptions: Any, **options: Any) -> DataFrame:
+    """What transformations make of documents: columns `schemas.NOTIFICATIONS`, one row per document and result.
+
+    Takes what `match` takes, and is the same pass over the documents, of which it keeps the rows with a `result`; use
+    `match` to have notifications of filters and dead letters as well.
+    """
+    return notifications(match(documents, subscriptions, **options)).where(sf.col("result").isNotNull())
 
 
 def notifications(results: DataFrame) -> DataFrame:

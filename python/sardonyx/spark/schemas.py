@@ -65,6 +65,7 @@ RESULTS = _struct(
     ("document_id", _STRING),
     ("subscription_id", _STRING),
     ("notification_id", _STRING),
+    ("result", _STRING),
     ("generation", _LONG),
     ("kind", _STRING),
     ("message", _STRING),
@@ -91,11 +92,13 @@ def _select(*names: str) -> StructType:
     return StructType([RESULTS[name] for name in names])
 
 
-NOTIFICATIONS = _select("document_id", "subscription_id", "notification_id", "generation")
-"""One row per document and satisfied subscription. `notification_id` is `sardonyx.model.notification_id`."""
+NOTIFICATIONS = _select("document_id", "subscription_id", "notification_id", "result", "generation")
+"""One row per document and satisfied subscription. `notification_id` is `sardonyx.model.notification_id`; `result` is
+the XML text that a transformation made, and null for filters."""
 
 DEAD_LETTERS = _select("document_id", "subscription_id", "kind", "message", "line", "column", "offset", "generation")
-"""One row per document, refused subscription, or pair of both (a query that costs too much on a document), with the
+"""One row per document, refused subscription, or pair of both (a query that costs too much on a document, or
+fails on it), with the
 reason; lines and columns from 1, offsets in bytes from 0."""
 
 STATISTICS = _select(

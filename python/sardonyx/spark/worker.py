@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import threading
+from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -28,6 +29,9 @@ CACHED_GENERATIONS = 2
 
 OUTPUT_ROWS = 65_536
 """Rows of one result batch: a popular document can have a million notifications, and Arrow strings end at 2 GiB."""
+
+OUTPUT_BYTES = 64 << 20
+"""Bytes of results in one batch, where a single result is not larger."""
 
 _COUNTED = ("documents", "matched_documents", "notifications", "dead_letters", "undecided_pairs", "payload_bytes")
 
@@ -117,8 +121,10 @@ class MatchTask:
         return pa.record_batch(matches), pa.record_batch(errors)
 
     def _notifications(self, documents: pa.RecordBatch, matches: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        for start in range(0, matches.num_rows, OUTPUT_ROWS):
-            part = matches.slice(start, OUTPUT_ROWS)
+        for part in _parts(matches):
+            results = {}
+            if "result" in part.schema.names:
+                results["result"] = part.column("result").dictionary_decode()
             document_ids = documents.column("document_id").take(part.column("document")).cast(pa.string())
             subscription_ids = part.column("subscription_id").dictionary_decode()
             yield _rows(
@@ -127,12 +133,32 @@ class MatchTask:
                 document_id=document_ids,
                 subscription_id=subscription_ids,
                 notification_id=pa.array(_core.notification_ids(document_ids, subscription_ids)),
+                **results,
             )
 
     def _dead_letters(self, documents: pa.RecordBatch, errors: pa.RecordBatch) -> pa.RecordBatch:
         columns = {name: errors.column(name) for name in _LETTER}
         document_ids = documents.column("document_id").take(errors.column("document"))
         return _rows(DEAD_LETTER, self.index.generation, document_id=document_ids, **columns)
+
+
+def _parts(matches: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Matches in parts of bounded rows and, as far as single results allow it, of bounded bytes of results."""
+    if "result" not in matches.schema.names:
+        for start in range(0, matches.num_rows, OUTPUT_ROWS):
+            yield matches.slice(start, OUTPUT_ROWS)
+        return
+    results = matches.column("result")
+    sizes = pc.binary_length(results.dictionary).take(results.indices).fill_null(0)
+    # The sum of no row stands before that of the first.
+    sums = pc.cumulative_sum(pa.concat_arrays([pa.array([0], pa.int64()), sizes.cast(pa.int64())]))
+    ends = memoryview(sums.buffers()[1]).cast("q")
+    start = 0
+    while start < matches.num_rows:
+        full = bisect_right(ends, ends[start] + OUTPUT_BYTES, start, matches.num_rows + 1) - 1
+        end = min(max(full, start + 1), start + OUTPUT_ROWS)
+        yield matches.slice(start, end - start)
+        start = end
 
 
 def _rows(outcome: str, generation: int, **columns: pa.Array) -> pa.RecordBatch:

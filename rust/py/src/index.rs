@@ -6,7 +6,7 @@ use crate::errors::{Failed, Fields, work};
 use crate::matches::{ErrorTable, MatchTable};
 use crate::memory;
 use crate::settings::{AllLimits, Payload, xpush_settings};
-use crate::transformations::{Graph, ResultTable, Transformations};
+use crate::transformations::{self, Graph, ResultTable, Transformations, Unparsed};
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, BooleanArray, RecordBatch, StringArray};
 use arrow_schema::{ArrowError, DataType};
@@ -24,7 +24,7 @@ use sardonyx_core::matcher::{
     DocumentInput, Inverted, Matcher, Matchers, Matches, Settings, XPush, XPushSettings, process_documents,
 };
 use sardonyx_core::transform::explain;
-use sardonyx_core::transform::population::{Registration as TransformationRegistration, Strategy};
+use sardonyx_core::transform::population::Strategy;
 use sardonyx_core::transform::results::{Form, Transformed};
 use sardonyx_core::xpath::display::query_text;
 use sardonyx_core::xpath::evaluate::{Evaluator, Value};
@@ -642,7 +642,7 @@ impl Index {
         let maps: HashMap<&str, BorrowedPairs<'_>> =
             maps.0.iter().map(|(json, map)| (*json, map.as_ref().map(|pairs| borrow(pairs)))).collect();
         let mut refused: Refused = Vec::new();
-        let mut transformations: Vec<(u64, TransformationRegistration)> = Vec::new();
+        let mut unparsed: Vec<Unparsed<'_>> = Vec::new();
         let mut registrations = Vec::with_capacity(batches.iter().map(|columns| columns.ids.len()).sum());
         let rows = batches.iter().flat_map(|columns| (0..columns.ids.len()).map(move |row| (columns, row)));
         for (number, (columns, row)) in rows.enumerate() {
@@ -664,22 +664,14 @@ impl Index {
                 }
             };
             if field(&columns.languages, row) == Some("xquery") {
-                let query = columns.queries.value(row);
-                let context = sardonyx_core::xquery::parser::StaticContext { namespaces, limits: self.limits.query };
-                match sardonyx_core::xquery::parser::parse(query, &context) {
-                    Ok(module) => transformations.push((
-                        number as u64,
-                        TransformationRegistration {
-                            id: id.into(),
-                            query: query.into(),
-                            namespaces: namespaces.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect(),
-                            stream: field(&columns.streams, row).map(Into::into),
-                            notify_empty: flag(&columns.notify_empty, row),
-                            module,
-                        },
-                    )),
-                    Err(error) => refused.push((number as u64, id.to_owned(), error.into())),
-                }
+                unparsed.push(Unparsed {
+                    row: number as u64,
+                    id,
+                    query: columns.queries.value(row),
+                    namespaces,
+                    stream: field(&columns.streams, row),
+                    notify_empty: flag(&columns.notify_empty, row),
+                });
                 continue;
             }
             let ignore_namespaces = flag(&columns.ignore_namespaces, row);
@@ -692,22 +684,33 @@ impl Index {
             });
         }
         let (builder, errors) = build(registrations.iter().copied())?;
-        if !errors.is_empty() {
-            let ids: HashMap<u64, &str> = registrations.iter().map(|entry| (entry.row, entry.id)).collect();
-            refused.extend(errors.into_iter().map(|(row, error)| (row, ids[&row].to_owned(), error.into())));
-            refused.sort_by_key(|(row, _, _)| *row);
-        }
+        let ids: HashMap<u64, &str> = registrations.iter().map(|entry| (entry.row, entry.id)).collect();
+        refused.extend(errors.into_iter().map(|(row, error)| (row, ids[&row].to_owned(), error.into())));
         // An id is registered once, in whichever language it came last.
         if !self.transformations.read().is_empty() && !registrations.is_empty() {
             self.transformations.unregister(registrations.iter().map(|entry| entry.id), self.limits.query)?;
         }
-        self.population.register(builder)?;
-        if !transformations.is_empty() {
-            let last: HashMap<&str, u64> = registrations.iter().map(|entry| (entry.id, entry.row)).collect();
-            transformations.retain(|(row, entry)| last.get(&*entry.id).is_none_or(|other| other < row));
-            self.population.unregister(transformations.iter().map(|(_, entry)| &*entry.id));
-            self.transformations.register(transformations.into_iter().map(|(_, entry)| entry).collect());
+        if !registrations.is_empty() || unparsed.is_empty() {
+            self.population.register(builder)?;
         }
+        let last: HashMap<&str, u64> = registrations.iter().map(|entry| (entry.id, entry.row)).collect();
+        unparsed.retain(|entry| last.get(entry.id).is_none_or(|other| *other < entry.row));
+        // What was parsed takes more memory than what is kept of it: a few at a time.
+        for chunk in unparsed.chunks(transformations::CHUNK) {
+            let mut accepted = Vec::with_capacity(chunk.len());
+            for parsed in transformations::parse_all(chunk, self.limits.query) {
+                match parsed {
+                    Ok(registration) => accepted.push(registration),
+                    Err((row, id, error)) => refused.push((row, id.to_owned(), error.into())),
+                }
+            }
+            self.population.unregister(accepted.iter().map(|entry| &*entry.id));
+            self.transformations.register(accepted);
+        }
+        if !unparsed.is_empty() {
+            self.transformations.changed();
+        }
+        refused.sort_by_key(|(row, _, _)| *row);
         Ok(refused)
     }
 

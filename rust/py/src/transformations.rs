@@ -3,7 +3,7 @@
 use crate::document::borrow;
 use crate::errors::{Failed, Fields, work};
 use crate::settings::{AllLimits, Payload};
-use arrow_array::builder::StringBuilder;
+use arrow_array::builder::{LargeStringBuilder, StringBuilder};
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt32Type;
 use arrow_array::{ArrayRef, DictionaryArray, RecordBatch, UInt32Array};
@@ -21,15 +21,62 @@ use sardonyx_core::transform::results::{Form, Pool, Profile, Transformed, profil
 use sardonyx_core::transform::schema::ElementGraph;
 use sardonyx_core::transform::store::{decode, encode};
 use sardonyx_core::xpath::parser::QueryLimits;
+use sardonyx_core::xquery::error::XQueryError;
 use sardonyx_core::xquery::parser::{StaticContext, parse};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+/// A transformation as it is given.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Unparsed<'b> {
+    pub(crate) row: u64,
+    pub(crate) id: &'b str,
+    pub(crate) query: &'b str,
+    pub(crate) namespaces: &'b [(&'b str, &'b str)],
+    pub(crate) stream: Option<&'b str>,
+    pub(crate) notify_empty: bool,
+}
+
+/// A registration, or row, id and why there is none.
+type Parse<'b> = Result<Registration, (u64, &'b str, XQueryError)>;
+
+/// Parses transformations, many of them on all processors, in their order.
+pub(crate) fn parse_all<'b>(unparsed: &[Unparsed<'b>], limits: QueryLimits) -> Vec<Parse<'b>> {
+    let parse_one = |given: &Unparsed<'b>| {
+        let context = StaticContext { namespaces: given.namespaces, limits };
+        let module = parse(given.query, &context).map_err(|error| (given.row, given.id, error))?;
+        Ok(Registration {
+            id: given.id.into(),
+            query: given.query.into(),
+            namespaces: given.namespaces.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect(),
+            stream: given.stream.map(Into::into),
+            notify_empty: given.notify_empty,
+            module,
+        })
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(unparsed.len().div_ceil(THREAD));
+    if threads <= 1 {
+        return unparsed.iter().map(parse_one).collect();
+    }
+    std::thread::scope(|scope| {
+        let parts = unparsed.chunks(unparsed.len().div_ceil(threads));
+        let handles: Vec<_> =
+            parts.map(|part| scope.spawn(move || part.iter().map(parse_one).collect::<Vec<_>>())).collect();
+        handles
+            .into_iter()
+            .flat_map(|handle| handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
+    })
+}
+
 /// A DTD's elements with the elements that each may contain.
 pub(crate) type Graph = std::collections::HashMap<String, Vec<String>>;
 
-/// Transformations that are registered under one lock, so that matching waits for none of many for long.
-const CHUNK: usize = 1_000;
+/// Transformations that are parsed and registered at a time, so that matching does not wait long for many.
+pub(crate) const CHUNK: usize = 2_000;
+
+/// Transformations that are worth a thread.
+const THREAD: usize = 250;
 
 /// A population of transformations that changes while documents are transformed.
 #[derive(Debug)]
@@ -72,17 +119,11 @@ impl Transformations {
 
     /// Registers parsed transformations.
     pub(crate) fn register(&self, registrations: Vec<Registration>) {
-        if registrations.is_empty() {
-            return;
-        }
-        let mut registrations = registrations.into_iter();
-        loop {
-            let chunk: Vec<Registration> = registrations.by_ref().take(CHUNK).collect();
-            if chunk.is_empty() {
-                break;
-            }
-            self.write().register(chunk);
-        }
+        self.write().register(registrations);
+    }
+
+    /// Notes that the population has changed.
+    pub(crate) fn changed(&self) {
         self.changes.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -96,7 +137,7 @@ impl Transformations {
         let before = population.len();
         let missing = population.unregister(ids);
         if population.len() != before {
-            self.changes.fetch_add(1, Ordering::Relaxed);
+            self.changed();
         }
         if population.is_mostly_garbage() {
             // Operators that no plan uses any more are dropped by starting again.
@@ -182,7 +223,8 @@ pub(crate) struct ResultTable {
     subscribers: Vec<u32>,
     ids: StringBuilder,
     known: HashMap<SubscriberId, u32>,
-    texts: StringBuilder,
+    /// The results of a batch may be more than 2 GiB.
+    texts: LargeStringBuilder,
     text_count: u32,
     keys: Vec<u32>,
 }

@@ -2,10 +2,12 @@
 
 use super::ast::{ElementConstructor, ExactName, Expr, Name, Part};
 use super::error::XQueryErrorKind;
+use super::literals::line_ends;
 use super::parser::{Parsed, Parser};
 use crate::document::{XML_URI, XMLNS_URI};
 use foldhash::fast::FixedState;
 use hashbrown::HashSet;
+use std::borrow::Cow;
 
 /// Attributes that are compared one by one.
 const FEW: usize = 16;
@@ -44,7 +46,7 @@ impl<'t> Parser<'t> {
         let first = self.at;
         let (slots, variables) = (self.constructed.len(), self.variables.len());
         let attributes = loop {
-            self.namespaces.extend(declared.iter().cloned());
+            self.declare(&declared);
             let (attributes, found, is_late) = self.attributes()?;
             self.namespaces.truncate(scope);
             if found == declared || !is_late {
@@ -57,7 +59,8 @@ impl<'t> Parser<'t> {
             self.constructed.truncate(slots);
             self.variables.truncate(variables);
         };
-        self.namespaces.extend(declared.iter().cloned());
+        self.check_scope(self.namespaces.len() + declared.len())?;
+        self.declare(&declared);
         let element_name = self.resolve(name, true, start + 1)?;
         let mut resolved: Vec<(ExactName, Vec<Part>)> = Vec::with_capacity(attributes.len());
         let mut names: HashSet<Name, FixedState> = HashSet::default();
@@ -108,6 +111,11 @@ impl<'t> Parser<'t> {
         })))
     }
 
+    fn declare(&mut self, declared: &Declared) {
+        let owned = |text: &str| Cow::Owned(text.to_owned());
+        self.namespaces.extend(declared.iter().map(|(prefix, uri)| (owned(prefix), owned(uri))));
+    }
+
     fn white_space(&mut self) -> bool {
         let start = self.at;
         while matches!(self.byte(0), b' ' | b'\t' | b'\n' | b'\r') {
@@ -131,6 +139,8 @@ impl<'t> Parser<'t> {
             if !spaced {
                 return Err(self.unexpected("white space, \">\" or \"/>\""));
             }
+            self.node()?;
+            self.check_scope(attributes.len().max(declared.len()))?;
             let offset = self.at;
             let (prefix, local) = self.qname("an attribute, \">\" or \"/>\"")?;
             self.white_space();
@@ -282,7 +292,7 @@ impl<'t> Parser<'t> {
                 let Some(length) = inside.find("]]>") else {
                     return Err(self.syntax("this CDATA section does not end"));
                 };
-                text.push_str(&inside[..length].replace("\r\n", "\n"));
+                text.push_str(&line_ends(&inside[..length]));
                 self.at += 9 + length + 3;
                 is_blank = false;
                 continue;
@@ -313,7 +323,7 @@ impl<'t> Parser<'t> {
             return Err(self.syntax("-- in a comment"));
         }
         self.at += 4 + length + 3;
-        Ok(Expr::Comment(inside[..length].replace("\r\n", "\n").into()))
+        Ok(Expr::Comment((*line_ends(&inside[..length])).into()))
     }
 
     fn direct_instruction(&mut self) -> Parsed<Expr> {
@@ -331,9 +341,9 @@ impl<'t> Parser<'t> {
         if !spaced && length > 0 {
             return Err(self.unexpected("white space or \"?>\""));
         }
-        let data = self.rest()[..length].replace("\r\n", "\n");
+        let data = line_ends(&self.rest()[..length]);
         self.at += length + 2;
-        Ok(Expr::ProcessingInstruction(target.into(), data.into()))
+        Ok(Expr::ProcessingInstruction(target.into(), (*data).into()))
     }
 
     /// `element name {…}` and the like, if one comes next.
@@ -370,6 +380,10 @@ impl<'t> Parser<'t> {
             }
             ("element" | "attribute", Some(name)) => {
                 let is_element = word == "element";
+                if name == ("", "xmlns") && !is_element {
+                    let message = "an attribute can not be named xmlns";
+                    return Err(self.error_at(XQueryErrorKind::Type, message, offset));
+                }
                 let name = ExactName(self.resolve(name, is_element, offset)?);
                 let content = Box::new(self.nested(Self::enclosed)?);
                 self.node()?;
@@ -389,7 +403,8 @@ impl<'t> Parser<'t> {
             ("element" | "attribute", None) => {
                 return Err(self.unsupported(&format!("a computed name of an {word}"), start));
             }
-            ("comment" | "document" | "validate" | "map" | "array", None)
+            ("comment" | "document" | "map" | "array", None)
+            | ("validate", None | Some(("", "lax" | "strict")))
             | ("processing-instruction" | "namespace", _) => {
                 return Err(self.unsupported(&format!("{word} {{…}}"), start));
             }

@@ -118,7 +118,7 @@ impl Parser<'_> {
             self.expect_keyword("in")?;
             let sequence = self.single()?;
             let is_constructed = self.may_construct(&sequence);
-            bindings.push((self.bind(name, is_constructed), sequence));
+            bindings.push((self.bind(name, is_constructed)?, sequence));
             self.node()?;
             if !self.take(",") {
                 break;
@@ -193,8 +193,8 @@ impl Parser<'_> {
             self.expect_keyword("in")?;
             let sequence = self.single()?;
             let is_constructed = self.may_construct(&sequence);
-            let slot = self.bind(name, is_constructed);
-            let position = position.map(|name| self.bind(name, false));
+            let slot = self.bind(name, is_constructed)?;
+            let position = position.map(|name| self.bind(name, false)).transpose()?;
             clauses.push(Clause::For { slot, position, sequence });
             self.node()?;
             if !self.take(",") {
@@ -210,7 +210,7 @@ impl Parser<'_> {
             self.expect(":=")?;
             let value = self.single()?;
             let is_constructed = self.may_construct(&value);
-            let slot = self.bind(name, is_constructed);
+            let slot = self.bind(name, is_constructed)?;
             clauses.push(Clause::Let { slot, value });
             self.node()?;
             if !self.take(",") {
@@ -251,21 +251,24 @@ impl Parser<'_> {
     /// Operators that bind at least as tightly as `least`, by precedence climbing.
     fn binary(&mut self, least: u8) -> Parsed<Expr> {
         let start = self.at;
+        let around = std::mem::replace(&mut self.reach, self.depth);
         let mut left = self.unary()?;
-        let mut chain = 0;
         loop {
             let before = self.at;
-            let Some(operator) = self.operator()? else { return Ok(left) };
-            if operator.precedence() < least {
+            let operator = self.operator()?;
+            let Some(operator) = operator.filter(|operator| operator.precedence() >= least) else {
                 self.at = before;
+                self.reach = self.reach.max(around);
                 return Ok(left);
-            }
-            chain += 1;
-            self.check_depth(chain)?;
+            };
+            self.deepen(1)?;
             self.node()?;
             self.skip();
             let right_start = self.at;
+            let left_reach = std::mem::replace(&mut self.reach, self.depth);
             let right = self.binary(operator.precedence() + 1)?;
+            self.deepen(1)?;
+            self.reach = self.reach.max(left_reach);
             if matches!(
                 operator,
                 Operator::Combine(_) | Operator::Compare(Comparison::Same | Comparison::Before | Comparison::After)
@@ -303,6 +306,7 @@ impl Parser<'_> {
         let general = |op| Operator::Compare(Comparison::General(op));
         let value = |op| Operator::Compare(Comparison::Value(op));
         let (operator, length) = match (self.byte(0), self.byte(1)) {
+            (b'=', b'>') => return Err(self.unsupported("the arrow operator", start)),
             (b'=', _) => (general(CompareOp::Equal), 1),
             (b'!', b'=') => (general(CompareOp::NotEqual), 2),
             (b'!', _) => return Err(self.unsupported("the simple map operator", start)),
@@ -356,7 +360,7 @@ impl Parser<'_> {
 
     fn unary(&mut self) -> Parsed<Expr> {
         let mut negative = false;
-        let mut signs = 0;
+        let mut is_signed = false;
         loop {
             self.skip();
             match self.byte(0) {
@@ -365,11 +369,10 @@ impl Parser<'_> {
                 _ => break,
             }
             self.at += 1;
-            signs += 1;
-            self.check_depth(signs)?;
+            is_signed = true;
         }
         let operand = self.path()?;
-        if signs == 0 {
+        if !is_signed {
             return Ok(operand);
         }
         Ok(match operand {
@@ -377,9 +380,12 @@ impl Parser<'_> {
             Expr::Literal(Literal::Decimal(value)) if negative => Expr::Literal(Literal::Decimal(-value)),
             Expr::Literal(Literal::Double(value)) if negative => Expr::Literal(Literal::Double(Double(-value.0))),
             number @ Expr::Literal(Literal::Integer(_) | Literal::Decimal(_) | Literal::Double(_)) => number,
-            operand if negative => Expr::Negate(Box::new(operand)),
-            // A plus sign asks for a number, too.
-            operand => Expr::Negate(Box::new(Expr::Negate(Box::new(operand)))),
+            operand => {
+                self.deepen(2)?;
+                let negated = Expr::Negate(Box::new(operand));
+                // A plus sign asks for a number, too.
+                if negative { negated } else { Expr::Negate(Box::new(negated)) }
+            }
         })
     }
 

@@ -4,6 +4,15 @@ use super::ast::{Double, Expr, Literal};
 use super::error::XQueryErrorKind;
 use super::parser::{Parsed, Parser};
 use crate::document::chars::{character_reference, predefined};
+use std::borrow::Cow;
+
+/// A text with the ends of its lines as XML has them.
+pub(super) fn line_ends(text: &str) -> Cow<'_, str> {
+    if memchr::memchr(b'\r', text.as_bytes()).is_none() {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(text.replace("\r\n", "\n").replace('\r', "\n"))
+}
 
 impl<'t> Parser<'t> {
     /// A string literal after white space.
@@ -21,7 +30,7 @@ impl<'t> Parser<'t> {
             let Some(stop) = memchr::memchr2(quote, b'&', rest.as_bytes()) else {
                 return Err(self.error_at(XQueryErrorKind::Syntax, "this string literal does not end", start));
             };
-            value.push_str(&rest[..stop]);
+            value.push_str(&line_ends(&rest[..stop]));
             self.at += stop;
             if self.byte(0) == b'&' {
                 value.push(self.reference()?);

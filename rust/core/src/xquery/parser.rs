@@ -6,8 +6,9 @@
 use super::ast::{Expr, Module, Name, Slot};
 use super::error::{XQueryError, XQueryErrorKind};
 use crate::document::XML_URI;
-use crate::document::chars::name_run;
+use crate::document::chars::{find_forbidden, name_run};
 use crate::xpath::parser::QueryLimits;
+use std::borrow::Cow;
 
 /// What a query's names and sizes are judged by.
 #[derive(Clone, Copy, Debug, Default)]
@@ -31,16 +32,24 @@ const PREDECLARED: [(&str, &str); 5] = [
     ("local", "http://www.w3.org/2005/xquery-local-functions"),
 ];
 
+/// Most names in scope of one sort (variables, namespaces): looking one up compares it with all of them.
+const MOST_IN_SCOPE: usize = 1000;
+
 /// Parses a query.
 ///
 /// # Errors
 /// If the text is no query of the subset, or exceeds the limits.
-pub fn parse(text: &str, context: &StaticContext<'_>) -> Result<Module, XQueryError> {
+pub fn parse<'t>(text: &'t str, context: &StaticContext<'t>) -> Result<Module, XQueryError> {
     let mut parser = Parser::new(text, context);
     if text.len() > context.limits.length_bytes {
         let message =
             format!("the query has {} bytes, more than query_bytes = {}", text.len(), context.limits.length_bytes);
         return Err(parser.error_at(XQueryErrorKind::Limit, message, 0));
+    }
+    // What is written into results has to be XML.
+    if let Some((offset, found)) = find_forbidden(text) {
+        let message = format!("the character {found:?} is none of XML");
+        return Err(parser.error_at(XQueryErrorKind::Syntax, message, offset));
     }
     parser.prolog()?;
     let body = parser.expression()?;
@@ -56,10 +65,12 @@ pub(super) struct Parser<'t> {
     pub(super) text: &'t str,
     pub(super) at: usize,
     limits: QueryLimits,
-    depth: usize,
+    pub(super) depth: usize,
+    /// The deepest level of the tree that the expression being read has so far, counted like `depth`.
+    pub(super) reach: usize,
     nodes: usize,
     /// Namespaces in scope, inner ones last.
-    pub(super) namespaces: Vec<(Box<str>, Box<str>)>,
+    pub(super) namespaces: Vec<(Cow<'t, str>, Cow<'t, str>)>,
     /// Variables in scope, inner ones last.
     pub(super) variables: Vec<(Name, Slot)>,
     /// For each slot, whether the variable may hold constructed nodes.
@@ -73,15 +84,16 @@ pub(super) struct Parser<'t> {
 }
 
 impl<'t> Parser<'t> {
-    fn new(text: &'t str, context: &StaticContext<'_>) -> Parser<'t> {
+    fn new(text: &'t str, context: &StaticContext<'t>) -> Parser<'t> {
         let given = PREDECLARED.iter().chain(context.namespaces);
         Parser {
             text,
             at: 0,
             limits: context.limits,
             depth: 0,
+            reach: 0,
             nodes: 0,
-            namespaces: given.map(|(prefix, uri)| ((*prefix).into(), (*uri).into())).collect(),
+            namespaces: given.map(|(prefix, uri)| (Cow::Borrowed(*prefix), Cow::Borrowed(*uri))).collect(),
             variables: Vec::new(),
             constructed: Vec::new(),
             in_constructed: false,
@@ -128,15 +140,21 @@ impl<'t> Parser<'t> {
     /// Reads something nested: depth is bounded, so that recursion is.
     pub(super) fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         self.depth += 1;
-        self.check_depth(0)?;
+        self.check_depth(self.depth)?;
+        self.reach = self.reach.max(self.depth);
         let result = read(self);
         self.depth -= 1;
         result
     }
 
-    /// Refuses nesting beyond the limit, `more` levels of the tree above the current one.
-    pub(super) fn check_depth(&self, more: usize) -> Parsed<()> {
-        if self.depth + more > self.limits.depth {
+    /// What was read goes `levels` down, below what is put around it: operators and the like nest without brackets.
+    pub(super) fn deepen(&mut self, levels: usize) -> Parsed<()> {
+        self.reach += levels;
+        self.check_depth(self.reach)
+    }
+
+    fn check_depth(&self, depth: usize) -> Parsed<()> {
+        if depth > self.limits.depth {
             let message = format!("the query nests deeper than query_depth = {}", self.limits.depth);
             return Err(self.error_at(XQueryErrorKind::Limit, message, self.at));
         }
@@ -255,7 +273,7 @@ impl<'t> Parser<'t> {
 
     /// The URI that a prefix is bound to; unbound, the empty prefix is the empty URI.
     pub(super) fn bound(&self, prefix: &str, offset: usize) -> Parsed<&str> {
-        match self.namespaces.iter().rev().find(|(known, _)| **known == *prefix) {
+        match self.namespaces.iter().rev().find(|(known, _)| known == prefix) {
             Some((_, uri)) if !uri.is_empty() || prefix.is_empty() => Ok(uri),
             _ if prefix.is_empty() => Ok(""),
             _ => {
@@ -281,11 +299,21 @@ impl<'t> Parser<'t> {
     }
 
     /// Brings a variable into scope.
-    pub(super) fn bind(&mut self, name: Name, is_constructed: bool) -> Slot {
+    pub(super) fn bind(&mut self, name: Name, is_constructed: bool) -> Parsed<Slot> {
+        self.check_scope(self.variables.len())?;
         let slot = self.constructed.len() as Slot;
         self.constructed.push(is_constructed);
         self.variables.push((name, slot));
-        slot
+        Ok(slot)
+    }
+
+    /// Refuses to bring more into scope than can be looked through quickly.
+    pub(super) fn check_scope(&self, count: usize) -> Parsed<()> {
+        if count >= MOST_IN_SCOPE {
+            let message = format!("more than {MOST_IN_SCOPE} variables, namespaces or attributes in one place");
+            return Err(self.error_at(XQueryErrorKind::Limit, message, self.at));
+        }
+        Ok(())
     }
 
     /// Whether an expression may give constructed nodes.

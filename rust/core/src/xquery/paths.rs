@@ -88,6 +88,9 @@ impl<'t> Parser<'t> {
         let start_offset = self.at;
         let mut steps = Vec::new();
         let mut start = Expr::Root;
+        if self.byte(0) == b'/' {
+            self.refuse_constructed(&Expr::Context, start_offset)?;
+        }
         if self.rest().starts_with("//") {
             self.at += 2;
             steps.push(any_descendant());
@@ -111,6 +114,9 @@ impl<'t> Parser<'t> {
                 return Ok(Self::path_of(start, steps));
             }
             self.refuse_constructed(&start, start_offset)?;
+            if steps.is_empty() {
+                self.deepen(1)?;
+            }
             self.at += 1;
             if self.byte(0) == b'/' {
                 self.at += 1;
@@ -130,7 +136,14 @@ impl<'t> Parser<'t> {
             self.node()?;
             self.skip();
             let offset = self.at;
-            match self.step()? {
+            // Steps stand side by side: each is measured by itself.
+            let reach = std::mem::replace(&mut self.reach, self.depth);
+            let step = self.step()?;
+            if matches!(step, Part::Expr(_)) {
+                self.deepen(1)?;
+            }
+            self.reach = self.reach.max(reach);
+            match step {
                 Part::Axis(axis, test, predicates) => steps.push(Step::Axis { axis, test, predicates }),
                 Part::Expr(Expr::Context) => {
                     steps.push(Step::Axis { axis: Axis::SelfAxis, test: NodeTest::Node, predicates: Vec::new() });
@@ -218,7 +231,7 @@ impl<'t> Parser<'t> {
                     | "schema-element"
                     | "schema-attribute"
             );
-            let is_call = self.byte(0) == b'(' && !(self.byte(1) == b':');
+            let is_call = self.byte(0) == b'(' && self.byte(1) != b':';
             self.at = start;
             if !(is_kind && is_call) {
                 if let Some(made) = self.computed_constructor()? {
@@ -239,7 +252,17 @@ impl<'t> Parser<'t> {
     fn with_predicates(&mut self, primary: Expr) -> Parsed<Part> {
         let is_constructed = self.may_construct(&primary);
         let predicates = self.predicates(is_constructed)?;
-        Ok(Part::Expr(if predicates.is_empty() { primary } else { Expr::Filter(Box::new(primary), predicates) }))
+        self.skip();
+        match self.byte(0) {
+            b'(' if self.byte(1) != b':' => return Err(self.unsupported("calls of function items", self.at)),
+            b'?' => return Err(self.unsupported("lookups", self.at)),
+            _ => {}
+        }
+        if predicates.is_empty() {
+            return Ok(Part::Expr(primary));
+        }
+        self.deepen(1)?;
+        Ok(Part::Expr(Expr::Filter(Box::new(primary), predicates)))
     }
 
     fn axis(&self, word: &str, start: usize) -> Parsed<Axis> {
@@ -389,7 +412,6 @@ impl<'t> Parser<'t> {
     fn call(&mut self) -> Parsed<Option<Expr>> {
         let start = self.at;
         let (prefix, local) = self.qname("a name")?;
-        let after = self.at;
         self.skip();
         if self.byte(0) == b'#' {
             return Err(self.unsupported("function items", start));
@@ -398,9 +420,11 @@ impl<'t> Parser<'t> {
             self.at = start;
             return Ok(None);
         }
-        let _ = after;
         let uri: Box<str> = if prefix.is_empty() { FN_URI.into() } else { self.bound(prefix, start)?.into() };
-        if prefix.is_empty() && matches!(local, "if" | "typeswitch" | "item" | "switch" | "function") {
+        if prefix.is_empty() && local == "function" {
+            return Err(self.unsupported("inline functions", start));
+        }
+        if prefix.is_empty() && matches!(local, "if" | "typeswitch" | "item" | "switch") {
             return Err(self.error_at(XQueryErrorKind::Syntax, format!("{local} is no function"), start));
         }
         self.at += 1;

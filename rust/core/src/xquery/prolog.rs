@@ -1,6 +1,26 @@
 //! The prolog (XQuery 1.0 §4): what concerns names and white space.
 
+use super::error::XQueryErrorKind;
 use super::parser::{Parsed, Parser};
+use crate::document::{XML_URI, XMLNS_URI};
+use std::borrow::Cow;
+
+/// What follows `declare`; any other word is an operator, and `declare` a name.
+const DECLARED: &[&str] = &[
+    "base-uri",
+    "boundary-space",
+    "construction",
+    "context",
+    "copy-namespaces",
+    "decimal-format",
+    "default",
+    "function",
+    "namespace",
+    "option",
+    "ordering",
+    "updating",
+    "variable",
+];
 
 impl Parser<'_> {
     pub(super) fn prolog(&mut self) -> Parsed<()> {
@@ -20,6 +40,7 @@ impl Parser<'_> {
             }
             self.expect(";")?;
         }
+        let mut seen: Vec<(&str, Cow<'_, str>)> = Vec::new();
         loop {
             self.skip();
             let start = self.at;
@@ -27,7 +48,22 @@ impl Parser<'_> {
             self.at += word.len();
             self.skip();
             match word {
-                "declare" if !self.peek_name().is_empty() => self.declaration(start)?,
+                "declare" if DECLARED.contains(&self.peek_name()) => {
+                    let what = self.peek_name();
+                    let first = self.namespaces.len();
+                    self.declaration(start)?;
+                    let key = match self.namespaces.get(first) {
+                        Some((prefix, _)) => (what, prefix.clone()),
+                        // No prefix: `default order` is another declaration than `default element`.
+                        None => (what, "-".into()),
+                    };
+                    if seen.contains(&key) {
+                        let message = format!("{what} is declared twice");
+                        return Err(self.error_at(XQueryErrorKind::Syntax, message, start));
+                    }
+                    self.check_scope(seen.len())?;
+                    seen.push(key);
+                }
                 "import" if matches!(self.peek_name(), "module" | "schema") => {
                     return Err(self.unsupported("import", start));
                 }
@@ -50,19 +86,16 @@ impl Parser<'_> {
                 let prefix = self.ncname("a prefix")?;
                 self.expect("=")?;
                 let uri = self.string_literal()?;
-                if matches!(prefix, "xml" | "xmlns") {
-                    return Err(self.error_at(
-                        super::error::XQueryErrorKind::Syntax,
-                        format!("the prefix {prefix:?} can not be declared"),
-                        offset,
-                    ));
+                if matches!(prefix, "xml" | "xmlns") || matches!(uri.trim(), XML_URI | XMLNS_URI) {
+                    let message = format!("the prefix {prefix:?} can not be declared so");
+                    return Err(self.error_at(XQueryErrorKind::Syntax, message, offset));
                 }
-                self.namespaces.push((prefix.into(), uri.trim().into()));
+                self.namespaces.push((prefix.into(), uri.trim().to_owned().into()));
             }
             "default" if self.keyword("element") => {
                 self.expect_keyword("namespace")?;
                 let uri = self.string_literal()?;
-                self.namespaces.push(("".into(), uri.trim().into()));
+                self.namespaces.push(("".into(), uri.trim().to_owned().into()));
             }
             "default" if self.keyword("order") => {
                 self.expect_keyword("empty")?;
