@@ -22,15 +22,19 @@ from sardonyx.subscriptions import open_broker
 _EXPLAINED = ("bright-bursts", "Fermi-GBM_Flt_Pos_2014-04-25T00_19_51.97_420077994_75-013.xml")
 """The subscription and the alert that the demonstration explains."""
 
+_RESULT_CHARACTERS = 300
+"""Length of the longest result that is shown as an example."""
+
 
 @click.command()
 @click.option("--keep", type=click.Path(file_okay=False, path_type=Path), metavar="FOLDER",
               help="Keep the pipeline's results in this folder.  [default: a temporary one]")  # fmt: skip
 def demo(keep: Path | None) -> None:
-    """Run the Spark pipeline over 100 astronomical alerts and 34 subscriptions, and show what came of it.
+    """Run the Spark pipeline over 100 astronomical alerts and 37 subscriptions, and show what came of it.
 
     The alerts are messages that satellites sent in 2014 and 2018; one was cut off on purpose and one subscription has a
-    mistake, to show dead letters. Needs the extra: pip install 'sardonyx[spark]'.
+    mistake, to show dead letters. Three subscriptions are transformations, which make small reports of alerts. Needs
+    the extra: pip install 'sardonyx[spark]'.
 
     \b
     Examples:
@@ -53,15 +57,17 @@ def demo(keep: Path | None) -> None:
             summary = spark.run_pipeline(config, on_progress=on_progress)
         out.print(described(summary, config))
         session = spark.local_session()
-        notifications = spark.read_notifications(session, results).select("document_id", "subscription_id").toArrow()
+        notifications = spark.read_notifications(session, results).toArrow().to_pylist()
         letters = spark.read_dead_letters(session, results).toArrow().to_pylist()
         _head(out, "2. Who hears what")
-        _show_notifications(out, data, notifications.to_pylist())
-        _head(out, "3. What could not be processed, and why")
+        _show_notifications(out, data, notifications)
+        _head(out, "3. What transformations made of alerts: one result of each")
+        _show_results(out, notifications)
+        _head(out, "4. What could not be processed, and why")
         out.print(common.refusals("Dead letters", [_letter(row) for row in letters]))
-        _head(out, "4. Why: one subscription and one alert, explained")
+        _head(out, "5. Why: one subscription and one alert, explained")
         _explain(out, data)
-        _head(out, "5. Where to go from here")
+        _head(out, "6. Where to go from here")
         _next_steps(out, data, results if keep is not None else None)
 
 
@@ -86,7 +92,7 @@ def _name(document_id: str) -> str:
     return document_id.rsplit("/", 1)[-1]
 
 
-def _show_notifications(out: Console, data: Path, rows: list[dict[str, str]]) -> None:
+def _show_notifications(out: Console, data: Path, rows: list[dict[str, Any]]) -> None:
     counts = Counter(row["subscription_id"] for row in rows)
     examples = {
         row["subscription_id"]: _name(row["document_id"])
@@ -100,6 +106,20 @@ def _show_notifications(out: Console, data: Path, rows: list[dict[str, str]]) ->
     for entry in yaml.safe_load((data / "subscriptions.yaml").read_text(encoding="utf-8"))["subscriptions"]:
         name = entry["id"]
         table.add_row(name, str(counts[name]), Text(entry["description"]), Text(examples.get(name, "")))
+    out.print(table)
+
+
+def _show_results(out: Console, rows: list[dict[str, Any]]) -> None:
+    table = Table(border_style="dim", header_style="bold", show_lines=True)
+    table.add_column("subscription", style="green", no_wrap=True)
+    table.add_column("result", overflow="fold", ratio=1)
+    table.add_column("of the alert", overflow="ellipsis", no_wrap=True, style="dim", max_width=34)
+    made = [row for row in rows if row["result"] is not None and len(row["result"]) <= _RESULT_CHARACTERS]
+    # The longest says most; of equally long ones the last by name.
+    best = {row["subscription_id"]: row for row in sorted(made, key=lambda r: (len(r["result"]), r["document_id"]))}
+    for name, row in sorted(best.items()):
+        # In results ">" is followed by "<" only between tags.
+        table.add_row(name, Text(row["result"].replace("><", ">\n<")), Text(_name(row["document_id"])))
     out.print(table)
 
 
