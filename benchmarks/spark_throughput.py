@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from benchmarks.data import alerts, distinct_paths, nitf_documents, table
 from benchmarks.measure import Figure, median_ms
+from benchmarks.plans import transformation_table
 from sardonyx import Broker, open_broker
 from sardonyx.workloads import load
 
@@ -28,17 +30,22 @@ _FILES = 8
 
 
 def run(full: bool) -> Iterator[Figure]:
-    """Few notifications a document (alerts, the subscriptions of the demonstration) and many (1,000 NITF paths)."""
+    """Few notifications a document (alerts, subscriptions of the demonstration), many (NITF paths), and results."""
     from sardonyx.spark import local_session
 
     megabytes = 400 if full else 110
     spark = local_session(cores=len(os.sched_getaffinity(0)))
     try:
         broker, _refused = open_broker([str(files("sardonyx") / "demo" / "subscriptions.yaml")])
-        yield from _compare(spark, "alerts, 33 subscriptions", broker, alerts(), megabytes)
+        yield from _compare(spark, f"alerts, {len(broker)} subscriptions", broker, alerts(), megabytes)
         paths = Broker()
         paths.register_many(table(distinct_paths(1_000)))
         yield from _compare(spark, "NITF, 1,000 paths", paths, nitf_documents(), megabytes)
+        articles = nitf_documents()
+        flwr = load("nitf-flwr", samples=articles[:200], subscriptions=1_000)
+        transformations = Broker()
+        transformations.register_many(transformation_table(list(flwr.subscriptions)))
+        yield from _compare(spark, "NITF, 1,000 transformations", transformations, articles, megabytes)
         quotes = load("stock", documents=10_000, subscriptions=1_000_000, notifications=10_000)
         stock = Broker()
         stock.register_many(quotes.batches())
@@ -64,7 +71,9 @@ def _compare(
         batch = pa.record_batch(
             {"document_id": [str(row) for row in range(len(documents))], "payload": pa.array(documents, pa.binary())}
         )
-        rows = sum(part.num_rows for part in MatchTask(reference)([batch])) - 1
+        parts = list(MatchTask(reference)([batch]))
+        rows = sum(part.num_rows for part in parts) - 1
+        text = sum(pc.sum(pc.binary_length(part.column("result"))).as_py() or 0 for part in parts)
         alone = median_ms(lambda: list(MatchTask(reference)([batch])), 7) / 1000
         data = Path(folder) / "documents"
         data.mkdir()
@@ -87,7 +96,11 @@ def _compare(
     in_process = size / alone / 1e6
     through_spark = size * copies / sorted(times)[1] / 1e6 / cores
     name = f"Spark, {size * copies / 1e6:,.0f} MB: {workload}"
-    details = {"notifications_per_document": rows / len(documents), "documents": len(documents) * copies}
+    details = {
+        "notifications_per_document": rows / len(documents),
+        "result_bytes_per_document": text / len(documents),
+        "documents": len(documents) * copies,
+    }
     yield Figure(name, "in process, one thread", in_process, "MB/s", details=details)
     yield Figure(name, "through Spark, per core", through_spark, "MB/s", details=details)
     yield Figure(name, "ratio", through_spark / in_process, "times", bar, at_least=True, details=details)

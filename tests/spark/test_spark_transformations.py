@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
-import signal
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,7 +16,6 @@ from spark_support import config, drop
 from sardonyx import Broker, Document, Subscription
 from sardonyx.model import notification_id
 from sardonyx.spark import (
-    Progress,
     SinkConfig,
     dead_letters,
     match,
@@ -69,7 +66,7 @@ def _failing(documents: dict[str, bytes]) -> set[str]:
     broker = Broker()
     broker.register_many(SUBSCRIPTIONS)
     letters = broker.publish_many(Document(name, payload) for name, payload in documents.items()).dead_letters
-    assert len(letters) > 12
+    assert len(letters) > 5
     assert {(letter.subscription_id, letter.kind) for letter in letters} == {("dear", "dynamic_error")}
     return {letter.document_id for letter in letters}
 
@@ -93,10 +90,8 @@ def test_a_batch_gives_the_results_of_the_broker(spark, shared):
     assert _rows(transform(frame, SUBSCRIPTIONS)) == {row for row in expected if row[2] is not None}
 
 
-def test_a_stream_that_is_interrupted_and_replayed_gives_what_one_run_gives(spark, shared, tmp_path):
+def test_a_stream_with_a_batch_replayed_gives_what_one_run_gives(spark, shared, tmp_path):
     documents = _documents(shared)
-    for name, payload in documents.items():
-        drop(tmp_path / "in", name, payload)
     population = tmp_path / "subscriptions.jsonl"
     lines = [json.dumps(dataclasses.asdict(item)) for item in SUBSCRIPTIONS]
     population.write_text("\n".join(lines), encoding="utf-8")
@@ -104,19 +99,18 @@ def test_a_stream_that_is_interrupted_and_replayed_gives_what_one_run_gives(spar
     settings = dataclasses.replace(
         base, subscriptions=str(population), source=dataclasses.replace(base.source, max_files_per_trigger=5)
     )
-
-    def interrupt(progress: Progress) -> None:
-        if progress.batch_id == 1:
-            os.kill(os.getpid(), signal.SIGINT)
-
-    assert run_pipeline(dataclasses.replace(settings, trigger=0), interrupt, spark=spark).interrupted
+    names = list(documents)
+    for name in names[:10]:
+        drop(tmp_path / "in", name, documents[name])
+    assert run_pipeline(settings, spark=spark).batches == 2
     part = _rows(read_notifications(spark, tmp_path / "out"))
-    # As if it had been killed between the results of a batch and the word that it is done: the batch runs again.
-    last = max(int(path.name) for path in (tmp_path / "checkpoint" / "commits").glob("[0-9]*"))
-    for path in (tmp_path / "checkpoint" / "commits").glob(f"*{last}*"):
+    # As if it had been killed after the results of a batch and before the word that it is done: the batch runs again.
+    for path in (tmp_path / "checkpoint" / "commits").glob("*1*"):
         path.unlink()
+    for name in names[10:]:
+        drop(tmp_path / "in", name, documents[name])
     summary = run_pipeline(settings, spark=spark)
-    assert summary.documents > len(documents) - 5 * (last + 1)
+    assert (summary.batches, summary.documents) == (3, 13)
     stream = read_notifications(spark, tmp_path / "out")
     whole = _rows(stream)
     assert part < whole == _expected(documents)

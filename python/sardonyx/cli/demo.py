@@ -22,6 +22,9 @@ from sardonyx.subscriptions import open_broker
 _EXPLAINED = ("bright-bursts", "Fermi-GBM_Flt_Pos_2014-04-25T00_19_51.97_420077994_75-013.xml")
 """The subscription and the alert that the demonstration explains."""
 
+_RESULT_CHARACTERS = 300
+"""Length of the longest result that is shown as an example."""
+
 
 @click.command()
 @click.option("--keep", type=click.Path(file_okay=False, path_type=Path), metavar="FOLDER",
@@ -30,7 +33,8 @@ def demo(keep: Path | None) -> None:
     """Run the Spark pipeline over 100 astronomical alerts and 37 subscriptions, and show what came of it.
 
     The alerts are messages that satellites sent in 2014 and 2018; one was cut off on purpose and one subscription has a
-    mistake, to show dead letters. Needs the extra: pip install 'sardonyx[spark]'.
+    mistake, to show dead letters. Three subscriptions are transformations, which make small reports of alerts. Needs
+    the extra: pip install 'sardonyx[spark]'.
 
     \b
     Examples:
@@ -53,12 +57,11 @@ def demo(keep: Path | None) -> None:
             summary = spark.run_pipeline(config, on_progress=on_progress)
         out.print(described(summary, config))
         session = spark.local_session()
-        columns = ("document_id", "subscription_id", "result")
-        notifications = spark.read_notifications(session, results).select(*columns).toArrow().to_pylist()
+        notifications = spark.read_notifications(session, results).toArrow().to_pylist()
         letters = spark.read_dead_letters(session, results).toArrow().to_pylist()
         _head(out, "2. Who hears what")
         _show_notifications(out, data, notifications)
-        _head(out, "3. What transformations make of an alert")
+        _head(out, "3. What transformations made of alerts: one result of each")
         _show_results(out, notifications)
         _head(out, "4. What could not be processed, and why")
         out.print(common.refusals("Dead letters", [_letter(row) for row in letters]))
@@ -107,16 +110,17 @@ def _show_notifications(out: Console, data: Path, rows: list[dict[str, Any]]) ->
 
 
 def _show_results(out: Console, rows: list[dict[str, Any]]) -> None:
-    """The shortest result of each transformation."""
-    made = sorted(
-        (row for row in rows if row["result"] is not None), key=lambda row: (len(row["result"]), row["document_id"])
-    )
-    shortest: dict[str, dict[str, Any]] = {}
-    for row in made:
-        shortest.setdefault(row["subscription_id"], row)
-    for name, row in sorted(shortest.items()):
-        out.print(Text.assemble((name, "green"), (f" of {_name(row['document_id'])}", "dim")))
-        out.print(Text(f"  {row['result']}"), soft_wrap=True)
+    table = Table(border_style="dim", header_style="bold", show_lines=True)
+    table.add_column("subscription", style="green", no_wrap=True)
+    table.add_column("result", overflow="fold", ratio=1)
+    table.add_column("of the alert", overflow="ellipsis", no_wrap=True, style="dim", max_width=34)
+    made = [row for row in rows if row["result"] is not None and len(row["result"]) <= _RESULT_CHARACTERS]
+    # The longest says most; of equally long ones the last by name.
+    best = {row["subscription_id"]: row for row in sorted(made, key=lambda r: (len(r["result"]), r["document_id"]))}
+    for name, row in sorted(best.items()):
+        # In results ">" is followed by "<" only between tags.
+        table.add_row(name, Text(row["result"].replace("><", ">\n<")), Text(_name(row["document_id"])))
+    out.print(table)
 
 
 def _explain(out: Console, data: Path) -> None:
