@@ -169,7 +169,13 @@ def test_a_worker_killed_in_mid_stream_costs_nothing_but_time(spark, folder):
 def test_a_killed_driver_goes_on_from_its_checkpoint(spark, folder, moment):
     """kill -9 of driver and JVM once `moment` batches lie in the sink; nothing is lost, nothing doubled."""
     orders(folder / "in", range(16))
-    settings = config(folder)
+    subscriptions = [
+        {"id": "1", "query": "/order"},
+        {"id": "2", "query": "/order[n mod 2 = 0]"},
+        {"id": "report", "query": "<seen>{/order/n}</seen>", "language": "xquery"},
+    ]
+    (folder / "subscriptions.jsonl").write_text("".join(json.dumps(item) + "\n" for item in subscriptions))
+    settings = config(folder, subscriptions=str(folder / "subscriptions.jsonl"))
     process = pipeline_process(settings)
     try:
         wait_until(
@@ -186,9 +192,11 @@ def test_a_killed_driver_goes_on_from_its_checkpoint(spark, folder, moment):
 
     summary = run_pipeline(settings, spark=spark)
     assert summary.documents >= 16 - 2 * done
-    assert sink_pairs(spark, folder / "out") == expected(16)
+    assert sink_pairs(spark, folder / "out") == expected(16) | {(f"{n:03}.xml", "report") for n in range(16)}
     assert sink_totals(folder / "out").documents == 16
     rows = read_notifications(spark, folder / "out").collect()
+    made = {row.document_id: row.result for row in rows if row.result is not None}
+    assert made == {f"{n:03}.xml": f"<seen><n>{n}</n></seen>" for n in range(16)}
     assert all(row.notification_id == notification_id(row.document_id, row.subscription_id) for row in rows)
     assert not list((folder / "out").glob(".inflight*"))
 

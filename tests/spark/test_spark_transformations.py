@@ -9,14 +9,27 @@ import signal
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 pytest.importorskip("pyspark")
 from spark_support import config, drop
 
 from sardonyx import Broker, Document, Subscription
-from sardonyx.spark import Progress, dead_letters, match, notifications, read_notifications, run_pipeline, transform
-from sardonyx.spark import worker as spark_worker
+from sardonyx.model import notification_id
+from sardonyx.spark import (
+    Progress,
+    SinkConfig,
+    dead_letters,
+    match,
+    notifications,
+    read_dead_letters,
+    read_notifications,
+    run_pipeline,
+    transform,
+    worker,
+)
+from sardonyx.spark.worker import IndexReference, MatchTask
 
 SUBSCRIPTIONS = [
     Subscription("head", "<head>{for $h in /nitf/body/body.head/hedline return $h/*}</head>", "xquery"),
@@ -26,6 +39,7 @@ SUBSCRIPTIONS = [
     Subscription("size", "<size n='{count(//*)}'/>", "xquery"),
     Subscription("told", "<t>{for $x in //nothing return $x}</t>", "xquery", notify_empty=True),
     Subscription("untold", "<t>{for $x in //nothing return $x}</t>", "xquery"),
+    Subscription("dear", "for $x in (//hedline | //item/title) where $x > 100 return $x", "xquery"),
     Subscription("nitf", "/nitf"),
     Subscription("rss", "/rss/channel[item]"),
 ]  # fmt: skip
@@ -50,6 +64,20 @@ def _expected(documents: dict[str, bytes]) -> Rows:
     return rows
 
 
+def _failing(documents: dict[str, bytes]) -> set[str]:
+    """Those for which "dear" compares words with a number."""
+    broker = Broker()
+    broker.register_many(SUBSCRIPTIONS)
+    letters = broker.publish_many(Document(name, payload) for name, payload in documents.items()).dead_letters
+    assert len(letters) > 12
+    assert {(letter.subscription_id, letter.kind) for letter in letters} == {("dear", "dynamic_error")}
+    return {letter.document_id for letter in letters}
+
+
+def _letters(frame) -> set[tuple[str, str, str]]:
+    return {(Path(row.document_id).name, row.subscription_id, row.kind) for row in frame.collect()}
+
+
 def _rows(frame) -> Rows:
     table = frame.select("document_id", "subscription_id", "result").toArrow()
     rows = list(zip(*(table[name].to_pylist() for name in table.column_names), strict=True))
@@ -65,7 +93,7 @@ def test_a_batch_gives_the_results_of_the_broker(spark, shared):
     assert _rows(transform(frame, SUBSCRIPTIONS)) == {row for row in expected if row[2] is not None}
 
 
-def test_a_stream_gives_them_too_and_goes_on_after_an_interruption(spark, shared, tmp_path):
+def test_a_stream_that_is_interrupted_and_replayed_gives_what_one_run_gives(spark, shared, tmp_path):
     documents = _documents(shared)
     for name, payload in documents.items():
         drop(tmp_path / "in", name, payload)
@@ -83,9 +111,22 @@ def test_a_stream_gives_them_too_and_goes_on_after_an_interruption(spark, shared
 
     assert run_pipeline(dataclasses.replace(settings, trigger=0), interrupt, spark=spark).interrupted
     part = _rows(read_notifications(spark, tmp_path / "out"))
-    run_pipeline(settings, spark=spark)
-    whole = _rows(read_notifications(spark, tmp_path / "out"))
+    # As if it had been killed between the results of a batch and the word that it is done: the batch runs again.
+    last = max(int(path.name) for path in (tmp_path / "checkpoint" / "commits").glob("[0-9]*"))
+    for path in (tmp_path / "checkpoint" / "commits").glob(f"*{last}*"):
+        path.unlink()
+    summary = run_pipeline(settings, spark=spark)
+    assert summary.documents > len(documents) - 5 * (last + 1)
+    stream = read_notifications(spark, tmp_path / "out")
+    whole = _rows(stream)
     assert part < whole == _expected(documents)
+    assert all(row.notification_id == notification_id(row.document_id, row.subscription_id) for row in stream.collect())
+
+    once = dataclasses.replace(settings, checkpoint=None, sink=SinkConfig("jsonl", str(tmp_path / "once")))
+    run_pipeline(once, spark=spark)
+    assert _rows(read_notifications(spark, tmp_path / "once")) == whole
+    letters = [_letters(read_dead_letters(spark, tmp_path / name)) for name in ("out", "once")]
+    assert letters[0] == letters[1] == {(name, "dear", "dynamic_error") for name in _failing(documents)}
 
 
 def test_what_fails_on_a_document_is_a_dead_letter_of_the_pair(spark):
@@ -100,20 +141,43 @@ def test_what_fails_on_a_document_is_a_dead_letter_of_the_pair(spark):
 
 
 @pytest.mark.parametrize("size", [0, 1, 10, 10_000])
-def test_batches_of_results_are_bounded_in_bytes(monkeypatch, size):
-    """Parts hold at most so many bytes, unless a single result is larger; nothing is lost, the order is kept."""
-    monkeypatch.setattr(spark_worker, "OUTPUT_BYTES", 100)
-    monkeypatch.setattr(spark_worker, "OUTPUT_ROWS", 30)
+def test_batches_of_results_are_bounded_in_bytes(size):
+    """Parts reach beyond the bound by one row at most; nothing is lost, the order is kept."""
     texts = ["x" * (size if n % 3 else 0) for n in range(100)]
     keys = pa.array([None if n % 7 == 0 else n for n in range(100)], pa.uint32())
     results = pa.DictionaryArray.from_arrays(keys, pa.array(texts, pa.large_string()))
-    ids = pa.array([str(n) for n in range(100)]).dictionary_encode()
-    matches = pa.record_batch(
-        {"document": pa.array(range(100), pa.uint32()), "subscription_id": ids, "result": results}
-    )
-    parts = list(spark_worker._parts(matches))
+    matches = pa.record_batch({"document": pa.array(range(100), pa.uint32()), "result": results})
+    parts = list(worker._parts(matches, "result", 5 * worker.ROW_BYTES))
     assert pa.Table.from_batches(parts).column("document").to_pylist() == list(range(100))
-    assert all(part.num_rows <= 30 for part in parts)
     for part in parts:
-        sizes = [len(text or "") for text in part.column("result").to_pylist()]
-        assert sum(sizes) <= 100 or sum(1 for size in sizes if size) == 1
+        sizes = [worker.ROW_BYTES + len(text or "") for text in part.column("result").to_pylist()]
+        assert sum(sizes[:-1]) < 5 * worker.ROW_BYTES
+    assert list(worker._parts(matches.slice(0, 0), "result", 1)) == []
+
+
+def test_a_task_asks_the_core_for_no_more_than_it_can_hand_on(tmp_path):
+    """Whatever results weigh, in however many portions and parts: the same rows, and batches near the bound."""
+    broker = Broker()
+    broker.register("all", "<all>{//b}</all>", language="xquery")
+    broker.register("two", "for $b in //b return ($b, $b)", language="xquery")
+    broker.register("bad", "for $b in //b where $b/@n > 5 return $b", language="xquery")
+    broker.register("filter", "/a")
+    part = f"<b n='no'>{'x' * 50}</b>"
+    texts = [f"<a>{part * (n % 40)}</a>" for n in range(300)]
+    documents = pa.record_batch({"document_id": [str(n) for n in range(300)], "payload": texts})
+    saved = tmp_path / "index.sdx"
+    reference = IndexReference(str(saved), broker.save(saved), 1)
+    whole = pa.Table.from_batches(MatchTask(reference)([documents]))
+    batches = list(MatchTask(reference, output_bytes=20_000)([documents.slice(0, 100), documents.slice(100)]))
+    order = [("outcome", "ascending"), ("document_id", "ascending"), ("subscription_id", "ascending")]
+    assert pa.Table.from_batches(batches).sort_by(order) == whole.sort_by(order)
+    assert len(batches) > 30
+    assert max(pc.sum(pc.binary_length(batch.column("result"))).as_py() or 0 for batch in batches) < 25_000
+
+
+@pytest.mark.parametrize(
+    ("documents", "asked", "given", "expected"),
+    [(16, 16, 0, 32), (16, 16, 1000, 16), (16, 16, 250, 32), (16, 16, 10**9, 1), (3, 16, 30, 32), (3, 16, 300, 10)],
+)
+def test_the_next_portion_follows_from_the_last(documents, asked, given, expected):
+    assert worker._next_portion(documents, asked, given, 1000) == expected

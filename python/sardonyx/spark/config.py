@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 
 from sardonyx.config import Limits, MatcherName
 from sardonyx.errors import SettingsError
+from sardonyx.spark.worker import OUTPUT_BYTES
 
 __all__ = ["PipelineConfig", "SinkConfig", "SourceConfig", "Trigger"]
 
@@ -95,6 +96,8 @@ class PipelineConfig:
     """What answers which subscriptions a document satisfies."""
     limits: Limits = field(default_factory=Limits)
     """What a document and a query may cost."""
+    output_bytes: int = OUTPUT_BYTES
+    """Bytes of results that a task gathers before handing them on; with `source.batch_bytes` what bounds its memory."""
     spark: Mapping[str, str] = field(default_factory=dict, hash=False)
     """Settings of Spark for the session that `run_pipeline` starts, over those of `local_session`."""
     cores: int = 2
@@ -110,7 +113,7 @@ class PipelineConfig:
             raise SettingsError(f"trigger is {self.trigger}; seconds between micro-batches are 0 or more")
         _local_path("checkpoint", self.checkpoint)
         _choice("matcher", self.matcher, get_args(MatcherName))
-        for name, least in (("cores", 1), ("retain_batches", 2)):
+        for name, least in (("output_bytes", 1), ("cores", 1), ("retain_batches", 2)):
             if getattr(self, name) < least:
                 raise SettingsError(f"{name} is {getattr(self, name)}; it must be at least {least}")
 

@@ -23,7 +23,7 @@ from sardonyx.spark.schemas import (
     RESULTS,
     STATISTICS,
 )
-from sardonyx.spark.worker import MatchTask
+from sardonyx.spark.worker import OUTPUT_BYTES, MatchTask
 
 __all__ = ["dead_letters", "match", "notifications", "statistics", "transform"]
 
@@ -40,12 +40,16 @@ def match(
     limits: Limits | None = None,
     matcher: _core.Matcher = "inverted",
     index_directory: str | Path | None = None,
+    output_bytes: int = OUTPUT_BYTES,
 ) -> DataFrame:
     """Match every document against every subscription; the result has the columns `schemas.RESULTS`.
 
+    Filters and transformations are matched alike; what a transformation made of a document is in the column `result`.
+
     `documents` may be a DataFrame or a streaming DataFrame. The named columns are read from it: `payload` is binary
     (the document's own encoding counts) or string (already decoded); `stream`, `timestamp` and `source_error` are
-    used if they exist. `subscriptions` is anything that `sardonyx.spark.prepare` accepts.
+    used if they exist. `subscriptions` is anything that `sardonyx.spark.prepare` accepts. A task hands its results on
+    whenever it has gathered about `output_bytes` of them.
 
     A stream keeps the generation that it was started with; `run_pipeline` follows new ones. Subscriptions that were
     refused are rows of the result of a batch (no `document_id`); for a stream take them from `prepare`.
@@ -59,9 +63,11 @@ def match(
             columns.append(sf.col(f"`{name}`").cast("string").alias(role))
     if timestamp in documents.columns:
         columns.append(sf.col(f"`{timestamp}`").cast("timestamp").alias("timestamp"))
+    if output_bytes < 1:
+        raise SettingsError(f"output_bytes is {output_bytes}; it must be at least 1")
     limits = limits or Limits()
     population = prepare(subscriptions, index_directory, limits)
-    task = MatchTask(population.generation.reference(), limits.for_core(), limits.cost_limit, matcher)
+    task = MatchTask(population.generation.reference(), limits.for_core(), limits.cost_limit, matcher, output_bytes)
     results = documents.select(*columns).mapInArrow(task, RESULTS)
     if not population.refused or population is subscriptions:
         return results

@@ -144,7 +144,14 @@ class _Run:
     ) -> None:
         started = time.monotonic()
         number = population.generation.number
-        results = match(documents, population, limits=self._config.limits, matcher=self._config.matcher)
+        config = self._config
+        results = match(
+            documents,
+            population,
+            limits=config.limits,
+            matcher=config.matcher,
+            output_bytes=config.output_bytes,
+        )
         if number not in self._generations:
             sink.write_refused(population)
             self._generations.append(number)

@@ -14,14 +14,14 @@ class BatchCounts:
     documents: int = 0
     """Documents read, whatever became of them."""
     matched_documents: int = 0
-    """Documents that satisfied a subscription."""
+    """Documents that satisfied a subscription, or of which a transformation had a result."""
     dead_letters: int = 0
     """Documents that could not be processed."""
     notifications: int = 0
-    """Pairs of document and satisfied subscription."""
+    """Pairs of document and satisfied subscription; results of transformations among them."""
     undecided_pairs: int = 0
-    """Pairs of document and subscription beyond the cost limit: dead letters with both ids. Their documents are matched
-    or unmatched by the other subscriptions."""
+    """Pairs of document and subscription beyond the cost limit, or of a transformation that failed: dead letters with
+    both ids. Their documents are matched or unmatched by the other subscriptions."""
     payload_bytes: int = 0
     """Size of the documents."""
     oldest_timestamp_us: int | None = None
@@ -100,7 +100,7 @@ class Summary:
 
     @property
     def matched_documents(self) -> int:
-        """Documents that satisfied a subscription."""
+        """Documents that satisfied a subscription, or of which a transformation had a result."""
         return self.counts.matched_documents
 
     @property
@@ -115,5 +115,5 @@ class Summary:
 
     @property
     def notifications(self) -> int:
-        """Pairs of document and satisfied subscription."""
+        """Pairs of document and satisfied subscription; results of transformations among them."""
         return self.counts.notifications

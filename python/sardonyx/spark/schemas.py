@@ -97,9 +97,8 @@ NOTIFICATIONS = _select("document_id", "subscription_id", "notification_id", "re
 the XML text that a transformation made, and null for filters."""
 
 DEAD_LETTERS = _select("document_id", "subscription_id", "kind", "message", "line", "column", "offset", "generation")
-"""One row per document, refused subscription, or pair of both (a query that costs too much on a document, or
-fails on it), with the
-reason; lines and columns from 1, offsets in bytes from 0."""
+"""One row per document, refused subscription, or pair of both (a query that costs too much on a document, or fails on
+it), with the reason; lines and columns from 1, offsets in bytes from 0."""
 
 STATISTICS = _select(
     "generation",

@@ -50,6 +50,8 @@ __all__ = ["ConsoleSink", "FolderSink", "Sink", "open_sink", "read_dead_letters"
 
 CONSOLE_ROWS = 20
 """Rows of each outcome that the console shows of a batch."""
+CONSOLE_CHARACTERS = 500
+"""Characters of a result that the console shows."""
 
 
 class Sink(Protocol):
@@ -156,6 +158,8 @@ class ConsoleSink:
         for outcome in OUTCOMES[:2]:
             rows = table.filter(pc.equal(table["outcome"], outcome))
             for row in rows.slice(0, CONSOLE_ROWS).to_pylist():
+                if row["result"] is not None and len(row["result"]) > CONSOLE_CHARACTERS:
+                    row["result"] = f"{row['result'][:CONSOLE_CHARACTERS]} ... ({len(row['result']):,} characters)"
                 self._print("  " + json.dumps(_without_nulls(row), ensure_ascii=False))
             if rows.num_rows > CONSOLE_ROWS:
                 self._print(f"  ... and {rows.num_rows - CONSOLE_ROWS} more of outcome {outcome}")

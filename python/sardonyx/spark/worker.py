@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import threading
-from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -27,11 +26,14 @@ __all__ = ["IndexReference", "MatchTask", "cached_index"]
 CACHED_GENERATIONS = 2
 """Indexes kept by one worker: the current one, and the former for tasks still running or replayed with it."""
 
-OUTPUT_ROWS = 65_536
-"""Rows of one result batch: a popular document can have a million notifications, and Arrow strings end at 2 GiB."""
+OUTPUT_BYTES = 16 * 1024 * 1024
+"""Bytes of results that a task gathers by default before it hands them on."""
 
-OUTPUT_BYTES = 64 << 20
-"""Bytes of results in one batch, where a single result is not larger."""
+ROW_BYTES = 256
+"""What a row of results weighs beside its text: ids and constants. A popular document can have a million rows."""
+
+FIRST_DOCUMENTS = 16
+"""Documents of a task's first call of the core; what they gave says how many the next call may be about."""
 
 _COUNTED = ("documents", "matched_documents", "notifications", "dead_letters", "undecided_pairs", "payload_bytes")
 
@@ -88,27 +90,34 @@ class MatchTask:
     limits: Mapping[str, int | str] | None = None
     cost_limit: int | None = None
     matcher: _core.Matcher = "inverted"
+    output_bytes: int = OUTPUT_BYTES
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Match all batches of one task; the counts come last."""
         counts = dict.fromkeys(_COUNTED, 0)
         oldest: int | None = None
         index = cached_index(self.index, self.limits, self.cost_limit)
+        portion = FIRST_DOCUMENTS
         for batch in batches:
             usable, unreadable = _unreadable(batch)
-            matches, errors = self._match(index, usable)
             stamps = [stamp for stamp in (oldest, _oldest_us(batch)) if stamp is not None]
             oldest = min(stamps, default=None)
             counts["documents"] += batch.num_rows
-            counts["matched_documents"] += pc.count_distinct(matches.column("document")).as_py()
-            counts["notifications"] += matches.num_rows
-            undecided = pc.sum(pc.is_valid(errors.column("subscription_id"))).as_py() or 0
-            counts["undecided_pairs"] += undecided
-            counts["dead_letters"] += errors.num_rows - undecided + batch.num_rows - usable.num_rows
+            counts["dead_letters"] += batch.num_rows - usable.num_rows
             counts["payload_bytes"] += pc.sum(pc.binary_length(batch.column("payload"))).as_py() or 0
-            yield from self._notifications(usable, matches)
-            if errors.num_rows:
-                yield self._dead_letters(usable, errors)
+            start = 0
+            while start < usable.num_rows:
+                documents = usable.slice(start, portion)
+                matches, errors = self._match(index, documents)
+                start += documents.num_rows
+                portion = _next_portion(documents.num_rows, portion, matches.nbytes + errors.nbytes, self.output_bytes)
+                counts["matched_documents"] += pc.count_distinct(matches.column("document")).as_py()
+                counts["notifications"] += matches.num_rows
+                undecided = pc.sum(pc.is_valid(errors.column("subscription_id"))).as_py() or 0
+                counts["undecided_pairs"] += undecided
+                counts["dead_letters"] += errors.num_rows - undecided
+                yield from self._notifications(documents, matches)
+                yield from self._dead_letters(documents, errors)
             if unreadable is not None:
                 yield _rows(DEAD_LETTER, self.index.generation, **unreadable)
         if counts["documents"]:
@@ -121,43 +130,50 @@ class MatchTask:
         return pa.record_batch(matches), pa.record_batch(errors)
 
     def _notifications(self, documents: pa.RecordBatch, matches: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        for part in _parts(matches):
-            results = {}
-            if "result" in part.schema.names:
-                results["result"] = part.column("result").dictionary_decode()
+        for part in _parts(matches, "result", self.output_bytes):
             document_ids = documents.column("document_id").take(part.column("document")).cast(pa.string())
-            subscription_ids = part.column("subscription_id").dictionary_decode()
-            yield _rows(
-                NOTIFICATION,
-                self.index.generation,
-                document_id=document_ids,
-                subscription_id=subscription_ids,
-                notification_id=pa.array(_core.notification_ids(document_ids, subscription_ids)),
-                **results,
-            )
+            columns = {name: part.column(name).dictionary_decode() for name in part.schema.names[1:]}
+            ids = pa.array(_core.notification_ids(document_ids, columns["subscription_id"]))
+            yield _rows(NOTIFICATION, self.index.generation, document_id=document_ids, notification_id=ids, **columns)
 
-    def _dead_letters(self, documents: pa.RecordBatch, errors: pa.RecordBatch) -> pa.RecordBatch:
-        columns = {name: errors.column(name) for name in _LETTER}
-        document_ids = documents.column("document_id").take(errors.column("document"))
-        return _rows(DEAD_LETTER, self.index.generation, document_id=document_ids, **columns)
+    def _dead_letters(self, documents: pa.RecordBatch, errors: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        for part in _parts(errors, "message", self.output_bytes):
+            columns = {name: part.column(name) for name in _LETTER}
+            document_ids = documents.column("document_id").take(part.column("document"))
+            yield _rows(DEAD_LETTER, self.index.generation, document_id=document_ids, **columns)
 
 
-def _parts(matches: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """Matches in parts of bounded rows and, as far as single results allow it, of bounded bytes of results."""
-    if "result" not in matches.schema.names:
-        for start in range(0, matches.num_rows, OUTPUT_ROWS):
-            yield matches.slice(start, OUTPUT_ROWS)
-        return
-    results = matches.column("result")
-    sizes = pc.binary_length(results.dictionary).take(results.indices).fill_null(0)
-    # The sum of no row stands before that of the first.
-    sums = pc.cumulative_sum(pa.concat_arrays([pa.array([0], pa.int64()), sizes.cast(pa.int64())]))
-    ends = memoryview(sums.buffers()[1]).cast("q")
+def _next_portion(documents: int, asked: int, given_bytes: int, wanted_bytes: int) -> int:
+    """How many documents to hand to the core at once, so that what it gives stays near `wanted_bytes`.
+
+    The core answers for all of them before it returns. The portion at most doubles, so that a few documents without
+    results do not open the door for many with large ones.
+    """
+    fitting = documents * wanted_bytes // max(given_bytes, 1)
+    return max(1, min(fitting, 2 * asked))
+
+
+def _parts(rows: pa.RecordBatch, text: str, wanted_bytes: int) -> Iterator[pa.RecordBatch]:
+    """Rows in parts of about `wanted_bytes` each, or of one row where that alone is larger.
+
+    `text` names the column whose length varies (it may be absent): results are a dictionary, in which one long text
+    may stand for a million rows.
+    """
+    weights = pa.repeat(pa.scalar(ROW_BYTES, pa.int64()), rows.num_rows)
+    if text in rows.schema.names:
+        column = rows.column(text)
+        lengths = (
+            pc.binary_length(column.dictionary).take(column.indices)
+            if pa.types.is_dictionary(column.type)
+            else pc.binary_length(column)
+        )
+        weights = pc.add(weights, lengths.fill_null(0).cast(pa.int64()))
+    ends = pc.cumulative_sum(weights)
+    # The rows that begin within the same stretch of `wanted_bytes` make a part; the last of them may reach beyond it.
+    stretches = pc.divide(pc.subtract(ends, weights), pa.scalar(wanted_bytes, pa.int64()))
     start = 0
-    while start < matches.num_rows:
-        full = bisect_right(ends, ends[start] + OUTPUT_BYTES, start, matches.num_rows + 1) - 1
-        end = min(max(full, start + 1), start + OUTPUT_ROWS)
-        yield matches.slice(start, end - start)
+    for end in pc.run_end_encode(stretches).run_ends.to_pylist():
+        yield rows.slice(start, end - start)
         start = end
 
 
