@@ -3,7 +3,7 @@
 //! `document → walk (path DFA, predicate index) → postings → runs of rows → decided rows, columns, exact verification`.
 //! The cost of a document depends on the postings it hits, not on the number of subscriptions.
 
-use super::judge::{self, Judge, Judgement, Kept};
+use super::judge::{self, Judge, Judgement, Kept, RowCounts};
 use super::postings::{Walker, resolve};
 use super::results::Matches;
 use crate::document::Document;
@@ -58,31 +58,6 @@ pub struct InvertedStatistics {
     pub path_cache_clears: u64,
     /// What happened to rows.
     pub rows: RowCounts,
-}
-
-/// What happened to rows, over all documents.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct RowCounts {
-    /// Rows that the shared structures led to.
-    pub candidates: u64,
-    /// Rows that a guard or a join spared from being looked at; they are no candidates.
-    pub guarded: u64,
-    /// Candidates decided by their access predicate, or by it, its guards and their joins.
-    pub decided: u64,
-    /// Rows judged by columns.
-    pub columnar: u64,
-    /// Rows evaluated one by one.
-    pub verified: u64,
-}
-
-impl std::ops::AddAssign for RowCounts {
-    fn add_assign(&mut self, other: RowCounts) {
-        self.candidates += other.candidates;
-        self.guarded += other.guarded;
-        self.decided += other.decided;
-        self.columnar += other.columnar;
-        self.verified += other.verified;
-    }
 }
 
 /// The matcher: settings and a pool of caches, to be shared between threads.

@@ -2,7 +2,6 @@
 
 use super::bits::BitSet;
 use super::columns::{FlatPlan, FlatView, Scratch};
-use super::inverted::RowCounts;
 use super::places::{Joiner, Operands};
 use super::postings::Walker;
 use super::verify::Verifier;
@@ -16,6 +15,31 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
+
+/// What happened to rows, over all documents.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RowCounts {
+    /// Rows that the shared structures led to.
+    pub candidates: u64,
+    /// Rows that a guard or a join spared from being looked at; they are no candidates.
+    pub guarded: u64,
+    /// Candidates decided by their access predicate, or by it, its guards and their joins.
+    pub decided: u64,
+    /// Rows judged by columns.
+    pub columnar: u64,
+    /// Rows evaluated one by one.
+    pub verified: u64,
+}
+
+impl std::ops::AddAssign for RowCounts {
+    fn add_assign(&mut self, other: RowCounts) {
+        self.candidates += other.candidates;
+        self.guarded += other.guarded;
+        self.decided += other.decided;
+        self.columnar += other.columnar;
+        self.verified += other.verified;
+    }
+}
 
 /// Runs shorter than this are verified row by row: looking up values for columns would cost more.
 const MIN_COLUMNAR_ROWS: usize = 4;

@@ -19,6 +19,7 @@ mod xpush;
 pub use batch::{
     DocumentInput, DocumentOutcome, Matcher, Matchers, MatchersWorker, match_documents, process_documents,
 };
-pub use inverted::{Inverted, InvertedStatistics, RowCounts, Settings, Worker};
+pub use inverted::{Inverted, InvertedStatistics, Settings, Worker};
+pub use judge::RowCounts;
 pub use results::{Failure, Matches};
 pub use xpush::{Settings as XPushSettings, SiblingOrder, XPush, XPushStatistics, XPushWorker};

@@ -4,7 +4,7 @@
 //! event; nothing is copied before the text is written.
 
 use super::error::TransformError;
-use super::value::{Atomic, Item, Text};
+use super::value::{Atomic, AttributeName, Event, Fragment, Item, Text};
 use crate::document::{Document, NodeId, NodeKind, Serializer, XML_URI};
 use crate::xquery::ast::ExactName;
 use foldhash::fast::FixedState;
@@ -13,77 +13,6 @@ use std::rc::Rc;
 
 /// Attributes that are compared one by one.
 const FEW: usize = 16;
-
-/// One piece of constructed content.
-#[derive(Clone, Debug)]
-pub enum Event<'a> {
-    /// An element begins: its name and the namespaces it declares.
-    Start(&'a ExactName, &'a [(Box<str>, Box<str>)]),
-    /// An attribute of the element that has just begun.
-    Attribute(AttributeName<'a>, Text<'a>),
-    /// The innermost element ends.
-    End,
-    /// Text.
-    Text(Text<'a>),
-    /// A copy of a node of the document: an element, a text, a comment or a processing instruction.
-    Copy(NodeId),
-    /// A comment.
-    Comment(&'a str),
-    /// A processing instruction: target and data.
-    ProcessingInstruction(&'a str, &'a str),
-}
-
-/// Where the name of an attribute comes from.
-#[derive(Clone, Copy, Debug)]
-pub enum AttributeName<'a> {
-    /// A constructor.
-    Constructed(&'a ExactName),
-    /// A copied attribute of the document.
-    Source(NodeId),
-}
-
-/// A constructed node on its own.
-#[derive(Debug)]
-pub struct Fragment<'a> {
-    events: Vec<Event<'a>>,
-}
-
-impl<'a> Fragment<'a> {
-    /// A node made of these events.
-    pub fn new(events: Vec<Event<'a>>) -> Fragment<'a> {
-        Fragment { events }
-    }
-
-    /// Its string-value.
-    pub fn text(&self, document: &Document) -> String {
-        let mut text = String::new();
-        match &self.events[..] {
-            [Event::Attribute(_, value)] => text.push_str(value.as_str()),
-            [Event::Comment(value) | Event::ProcessingInstruction(_, value)] => text.push_str(value),
-            events => {
-                for event in events {
-                    match event {
-                        Event::Text(value) => text.push_str(value.as_str()),
-                        Event::Copy(node) if is_text_holder(document, *node) => {
-                            text.push_str(document.string_value(*node));
-                        }
-                        _ => {}
-                    }
-                }
-            }
-        }
-        text
-    }
-
-    /// Whether its typed value is a string rather than untyped.
-    pub fn is_string_valued(&self) -> bool {
-        matches!(self.events[..], [Event::Comment(_) | Event::ProcessingInstruction(..)])
-    }
-}
-
-fn is_text_holder(document: &Document, node: NodeId) -> bool {
-    matches!(document.node(node).kind, NodeKind::Element | NodeKind::Text)
-}
 
 /// An element under construction.
 #[derive(Debug)]
@@ -266,7 +195,7 @@ impl<'a> Builder<'a> {
             Item::Constructed(fragment) => {
                 self.boundary();
                 self.items += 1;
-                match &fragment.events[..] {
+                match fragment.events() {
                     [Event::Attribute(name, value)] => self.attribute(*name, value.clone())?,
                     events => {
                         if let Some(open) = self.open.last_mut() {

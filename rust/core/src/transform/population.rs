@@ -1,9 +1,9 @@
 //! A population of transformations: who asked for what, each different plan once.
 
-use super::execute::{is_plain, listed};
 use super::gates::Gate;
 use super::plan::{
-    Compiled, ConditionId, ConditionKind, Constant, Operators, PathId, Piece, StreamId, Trigger, compile,
+    Compiled, ConditionId, ConditionKind, Constant, Operators, PathId, Piece, StreamId, Trigger, compile, is_plain,
+    listed,
 };
 use super::schema::ElementGraph;
 use super::walk::PathAutomaton;

@@ -1,8 +1,8 @@
 //! Items and atomic values of XQuery over one untyped document.
 
-use super::construct::Fragment;
 use super::error::TransformError;
-use crate::document::NodeId;
+use crate::document::{Document, NodeId, NodeKind};
+use crate::xquery::ast::ExactName;
 use rust_decimal::Decimal;
 use rust_decimal::prelude::{FromPrimitive, ToPrimitive};
 use smallvec::SmallVec;
@@ -121,6 +121,90 @@ impl<'a> Atomic<'a> {
             other => Err(TransformError::dynamic("XPTY0004", format!("a number is needed, not {}", other.type_name()))),
         }
     }
+}
+
+/// One piece of constructed content.
+#[derive(Clone, Debug)]
+pub enum Event<'a> {
+    /// An element begins: its name and the namespaces it declares.
+    Start(&'a ExactName, &'a [(Box<str>, Box<str>)]),
+    /// An attribute of the element that has just begun.
+    Attribute(AttributeName<'a>, Text<'a>),
+    /// The innermost element ends.
+    End,
+    /// Text.
+    Text(Text<'a>),
+    /// A copy of a node of the document: an element, a text, a comment or a processing instruction.
+    Copy(NodeId),
+    /// A comment.
+    Comment(&'a str),
+    /// A processing instruction: target and data.
+    ProcessingInstruction(&'a str, &'a str),
+}
+
+/// Where the name of an attribute comes from.
+#[derive(Clone, Copy, Debug)]
+pub enum AttributeName<'a> {
+    /// A constructor.
+    Constructed(&'a ExactName),
+    /// A copied attribute of the document.
+    Source(NodeId),
+}
+
+/// A constructed node on its own.
+#[derive(Debug)]
+pub struct Fragment<'a> {
+    events: Vec<Event<'a>>,
+}
+
+impl<'a> Fragment<'a> {
+    /// A node made of these events.
+    pub fn new(events: Vec<Event<'a>>) -> Fragment<'a> {
+        Fragment { events }
+    }
+
+    /// What it is made of.
+    pub fn events(&self) -> &[Event<'a>] {
+        &self.events
+    }
+
+    /// Its string-value.
+    pub fn text(&self, document: &Document) -> String {
+        let mut text = String::new();
+        match &self.events[..] {
+            [Event::Attribute(_, value)] => text.push_str(value.as_str()),
+            [Event::Comment(value) | Event::ProcessingInstruction(_, value)] => text.push_str(value),
+            events => {
+                for event in events {
+                    match event {
+                        Event::Text(value) => text.push_str(value.as_str()),
+                        Event::Copy(node) if is_text_holder(document, *node) => {
+                            text.push_str(document.string_value(*node));
+                        }
+                        _ => {}
+                    }
+                }
+            }
+        }
+        text
+    }
+
+    /// Whether its typed value is a string rather than untyped.
+    pub fn is_string_valued(&self) -> bool {
+        matches!(self.events[..], [Event::Comment(_) | Event::ProcessingInstruction(..)])
+    }
+}
+
+fn is_text_holder(document: &Document, node: NodeId) -> bool {
+    matches!(document.node(node).kind, NodeKind::Element | NodeKind::Text)
+}
+
+/// The integer that a text stands for.
+///
+/// # Errors
+/// `FORG0001` for any other text.
+pub fn parse_integer(text: &str) -> Result<i64, TransformError> {
+    trim(text).parse().map_err(|_| not_castable(text, "xs:integer"))
 }
 
 /// The error of a text that is no value of a type.

@@ -2,7 +2,7 @@
 
 use super::{Evaluator, Focus, KEEPING, Outcome};
 use crate::transform::error::TransformError;
-use crate::transform::value::{Atomic, Item, Sequence, single};
+use crate::transform::value::{Atomic, Item, Sequence, parse_integer, single};
 use crate::xquery::ast::{ArithmeticOp, Expr};
 use rust_decimal::prelude::ToPrimitive;
 use rust_decimal::{Decimal, RoundingStrategy};
@@ -51,7 +51,7 @@ impl<'a> Evaluator<'a> {
         match self.atomized_one(expr, focus, "an end of a range")? {
             None => Ok(None),
             Some(Atomic::Integer(value)) => Ok(Some(value)),
-            Some(Atomic::Untyped(text)) => Ok(Some(super::functions::parse_integer(text.as_str())?)),
+            Some(Atomic::Untyped(text)) => Ok(Some(parse_integer(text.as_str())?)),
             Some(other) => {
                 let message = format!("an end of a range is an xs:integer, not {}", other.type_name());
                 Err(TransformError::dynamic("XPTY0004", message))

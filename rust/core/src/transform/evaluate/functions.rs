@@ -6,7 +6,7 @@ use crate::document::NodeKind;
 use crate::transform::compare::{self, is_same, parse_boolean};
 use crate::transform::error::TransformError;
 use crate::transform::value::{
-    Atomic, Item, Sequence, Text, double_to_decimal, not_castable, parse_double, single, trim,
+    Atomic, Item, Sequence, Text, double_to_decimal, not_castable, parse_double, parse_integer, single, trim,
 };
 use crate::xquery::ast::{ArithmeticOp, Expr, Function};
 use foldhash::fast::FixedState;
@@ -401,11 +401,6 @@ fn to_number(value: &Atomic<'_>) -> f64 {
         Atomic::Boolean(value) => f64::from(u8::from(*value)),
         value => value.to_double().unwrap_or(f64::NAN),
     }
-}
-
-/// The integer that a text stands for.
-pub(super) fn parse_integer(text: &str) -> Outcome<i64> {
-    trim(text).parse().map_err(|_| not_castable(text, "xs:integer"))
 }
 
 fn cast<'a>(function: Function, value: &Atomic<'a>) -> Outcome<Atomic<'a>> {

@@ -12,9 +12,9 @@ pub use flwor::{Tuple, sort_tuples};
 pub use paths::may_be_positional;
 
 use super::compare;
-use super::construct::{AttributeName, Builder, Event, constructed, write};
+use super::construct::{Builder, constructed, write};
 use super::error::TransformError;
-use super::value::{Atomic, Item, Sequence, Text, single};
+use super::value::{Atomic, AttributeName, Event, Item, Sequence, Text, single};
 use crate::document::{Document, NodeId, NodeKind, Serializer};
 use crate::xquery::ast::{Comparison, ElementConstructor, Expr, Literal, Module, NodeTest, Part};
 use foldhash::fast::FixedState;

@@ -2,11 +2,11 @@
 
 use super::Execution;
 use crate::transform::bits::Bits;
-use crate::transform::construct::{AttributeName, Builder};
+use crate::transform::construct::Builder;
 use crate::transform::evaluate::{Focus, Outcome, Tuple, sort_tuples};
 use crate::transform::plan::{ContentPart, ElementPiece, Loop, Piece, StreamId, TextPart};
 use crate::transform::population::Strategy;
-use crate::transform::value::{Item, Sequence, Text};
+use crate::transform::value::{AttributeName, Item, Sequence, Text};
 use crate::xquery::ast::{ElementConstructor, Expr, Part};
 use smallvec::SmallVec;
 use std::ops::Range;

@@ -7,7 +7,7 @@ use crate::document::{NodeKind, Serializer};
 use crate::transform::construct::{Builder, write};
 use crate::transform::evaluate::{Focus, Outcome};
 use crate::transform::gates::NONE;
-use crate::transform::plan::{ContentPart, Loop, Piece, StreamId};
+use crate::transform::plan::{ContentPart, Loop, Piece};
 use crate::transform::population::{Plan, PlanId};
 
 /// The lists of one binding: the XML text of each node of each path.
@@ -226,28 +226,4 @@ fn top(piece: &Piece) -> Vec<&Piece> {
         Piece::Sequence(pieces) => pieces.iter().flat_map(top).collect(),
         piece => vec![piece],
     }
-}
-
-/// The streams whose nodes the loops of a template list.
-pub fn listed(piece: &Piece) -> Vec<StreamId> {
-    fn walk(piece: &Piece, inside: bool, found: &mut Vec<StreamId>) {
-        match piece {
-            Piece::Element(element) => {
-                for part in &element.content {
-                    if let ContentPart::Piece(piece) = part {
-                        walk(piece, inside, found);
-                    }
-                }
-            }
-            Piece::Sequence(pieces) => pieces.iter().for_each(|piece| walk(piece, inside, found)),
-            Piece::Nodes(stream) if inside => found.push(*stream),
-            Piece::Loop(own) => walk(&own.body, true, found),
-            Piece::Nodes(_) | Piece::Residue(_) => {}
-        }
-    }
-    let mut found = Vec::new();
-    walk(piece, false, &mut found);
-    found.sort_unstable();
-    found.dedup();
-    found
 }

@@ -11,15 +11,15 @@ mod selections;
 mod streams;
 mod text;
 
-pub use groups::{Group, GroupResult, listed};
-pub use text::is_plain;
+pub use groups::{Group, GroupResult};
 
 use super::bits::Bits;
-use super::construct::{Builder, Event, write};
+use super::construct::{Builder, write};
 use super::error::TransformError;
 use super::evaluate::{Evaluator, Outcome};
 use super::plan::{ConditionId, Operators, Piece, StreamId};
 use super::population::{Plan, PlanId, Population, Strategy};
+use super::value::Event;
 use super::walk::Walk;
 use crate::document::{Document, NodeId, Serializer};
 use crate::xpath::symbols::DocumentSymbols;

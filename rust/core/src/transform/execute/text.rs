@@ -7,39 +7,7 @@
 use super::Execution;
 use crate::document::{NodeId, NodeKind, Serializer};
 use crate::transform::evaluate::Outcome;
-use crate::transform::plan::{ContentPart, ElementPiece, Operators, Piece, TextPart};
-use crate::xquery::ast::{Axis, Expr, NodeTest, Step};
-
-/// Whether a template can be written at once.
-pub fn is_plain(piece: &Piece, operators: &Operators) -> bool {
-    match piece {
-        Piece::Element(element) => {
-            let parts = element.attributes.iter().flat_map(|(_, parts)| parts);
-            parts.into_iter().all(|part| !matches!(part, TextPart::Residue(_)))
-                && element.attributes.iter().all(|(name, _)| &*name.0.local != "id" || name.0.prefix.is_empty())
-                && element.content.iter().all(|part| match part {
-                    ContentPart::Text(_) => true,
-                    ContentPart::Piece(piece) => is_plain(piece, operators),
-                })
-        }
-        Piece::Sequence(pieces) => pieces.iter().all(|piece| is_plain(piece, operators)),
-        Piece::Nodes(stream) => match &*operators.stream(*stream).expr {
-            Expr::Path(path) => match path.steps.last() {
-                Some(Step::Axis { axis, test, .. }) => match axis {
-                    Axis::Child | Axis::Descendant => true,
-                    Axis::SelfAxis | Axis::Parent | Axis::DescendantOrSelf | Axis::Attribute => {
-                        *axis != Axis::Attribute && matches!(test, NodeTest::Text | NodeTest::Name(_))
-                    }
-                    _ => false,
-                },
-                _ => false,
-            },
-            _ => false,
-        },
-        Piece::Loop(own) => is_plain(&own.body, operators),
-        Piece::Residue(_) => false,
-    }
-}
+use crate::transform::plan::{ContentPart, ElementPiece, Piece, TextPart};
 
 /// What was written of a template.
 #[derive(Clone, Copy, Debug, Default)]

@@ -10,10 +10,12 @@ mod compile;
 mod conditions;
 pub mod rewrite;
 mod streams;
+mod template;
 
 pub use compile::{Compiled, Trigger, compile};
 pub use conditions::{Condition, ConditionId, ConditionKind, Constant};
 pub use streams::{PathId, Route, Stream, StreamId};
+pub use template::{is_plain, listed};
 
 use super::schema::ElementGraph;
 use crate::paths::LinearPath;
