@@ -19,6 +19,9 @@ __all__ = ["Measured", "Transformations", "build", "draw", "measure", "transform
 _SAMPLES = 200
 """The first documents of a workload, which its queries are drawn from; what is measured are documents after them."""
 
+_ENDLESS = 1_000_000_000
+"""Queries of a workload of which only some are taken."""
+
 
 @dataclass(frozen=True, slots=True)
 class Transformations:
@@ -46,12 +49,20 @@ class Measured:
     """Size of all results; none where groups were made."""
 
 
-def draw(name: str, count: int, documents: int, max_value: int | None = None, **shape: float) -> Transformations:
-    """So many transformations and documents of a set; `shape`: parameters of the queries that differ from the set's."""
+def draw(
+    name: str, count: int, documents: int, *, max_value: int | None = None, element: str = "", **shape: float
+) -> Transformations:
+    """So many transformations and documents of a set.
+
+    `max_value`: the range of the values of the documents; `element`: the name of what all variables stand for; `shape`:
+    parameters of the queries that differ from the set's.
+    """
     given: Mapping[str, Any] = {} if max_value is None else {"max_value": max_value}
-    workload = load(name, documents=_SAMPLES + documents, subscriptions=count, document_shape=given, query_shape=shape)
+    most = _ENDLESS if element else count
+    workload = load(name, documents=_SAMPLES + documents, subscriptions=most, document_shape=given, query_shape=shape)
     texts = list(islice(workload.documents, _SAMPLES, None))
-    return Transformations(list(workload.subscriptions), texts, [_core.Document.parse(text) for text in texts])
+    queries = (query for query in workload.subscriptions if not element or f"/{element} where " in query)
+    return Transformations(list(islice(queries, count)), texts, [_core.Document.parse(text) for text in texts])
 
 
 def transformation_table(queries: list[str]) -> pa.Table:

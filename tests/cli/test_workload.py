@@ -21,7 +21,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_sets_are_listed() -> None:
     rows = [json.loads(line) for line in sardonyx("workload", "sets", "--json").stdout.splitlines()]
-    assert [row["set"] for row in rows] == ["stock", "nitf", "bib", "book", "psd", "nasa", "feeds"]
+    filters = ["stock", "nitf", "bib", "book", "psd", "nasa", "feeds"]
+    assert [row["set"] for row in rows] == [*filters, "bib-flwr", "book-flwr", "nitf-flwr"]
     table = sardonyx("workload", "sets").stdout
     assert all(row["set"] in table and row["queries"][0] in table for row in rows)
 
@@ -40,6 +41,14 @@ class TestMake:
             f"out/documents/{number:02d}.xml" for number in range(1, 21)
         }
         assert json.loads(Path("out/workload.json").read_text())["parameters"]["seed"] == 1
+
+    def test_match_gives_the_results_of_transformations(self) -> None:
+        made = sardonyx("workload", "make", "book-flwr", "-o", "out", "-d", "20", "-q", "50", "--doc", "max_value=2")
+        assert made.exit_code == codes.FOUND, made.output
+        matched = sardonyx("match", "--json", "-s", "out/subscriptions.jsonl", "out/documents")
+        assert matched.exit_code == codes.FOUND
+        results = [json.loads(line)["result"] for line in matched.stdout.splitlines()]
+        assert all(result.startswith("<result><item>") for result in results)
 
     def test_index_reads_prefixes(self) -> None:
         assert sardonyx("workload", "make", "feeds", "-o", "out", "-d", "5", "-q", "30").exit_code == codes.FOUND

@@ -82,7 +82,7 @@ def sets(as_json: bool) -> None:
 @click.option("--documents-as", type=click.Choice(["xml", "jsonl", "parquet"]), default="xml", show_default=True,
               help="A folder of files, or one file with document_id and payload.")  # fmt: skip
 @click.option("--subscriptions-as", type=click.Choice(["txt", "csv", "jsonl", "parquet"]),
-              help="Format of the subscriptions.  [default: txt; jsonl for queries with prefixes]")  # fmt: skip
+              help="Format of the subscriptions.  [default: txt; jsonl for prefixes and transformations]")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="One JSON object instead of a table.")
 def make(
     source: str,
@@ -114,6 +114,7 @@ def make(
       sardonyx workload make psd -o psd/ --kind bushy-10.45 -q 19139 --documents-as parquet
       sardonyx workload make nitf --dtd nitf-2-5.dtd -o nitf/ --kind nested -q 100000
       sardonyx workload make nitf --samples news/ -o nitf/ --kind predicates
+      sardonyx workload make bib-flwr -o bib/ -q 40000 --doc max_value=50
       sardonyx workload make order.dtd -o orders/ --doc doc_depth=8 --query predicates=2 --query wildcard=0
     """
     with common.failures():

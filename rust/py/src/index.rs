@@ -23,6 +23,7 @@ use sardonyx_core::index::{Population, Snapshot};
 use sardonyx_core::matcher::{
     DocumentInput, Inverted, Matcher, Matchers, Matches, Settings, XPush, XPushSettings, process_documents,
 };
+use sardonyx_core::transform::execute::GroupResult;
 use sardonyx_core::transform::explain;
 use sardonyx_core::transform::population::Strategy;
 use sardonyx_core::transform::results::{Form, Transformed};
@@ -209,6 +210,7 @@ impl Index {
 
     #[staticmethod]
     #[pyo3(signature = (path, verify=true, cost_limit=None, limits=None, xpush=None, strategy="shared", elements=None))]
+    #[allow(clippy::too_many_arguments)] // they are Python's, all but one with a default
     fn load(
         py: Python<'_>,
         path: PathBuf,
@@ -501,7 +503,7 @@ impl Index {
         py: Python<'_>,
         payload: Payload,
         stream: Option<&str>,
-    ) -> PyResult<Vec<(String, Vec<Vec<Vec<String>>>)>> {
+    ) -> PyResult<Vec<(String, GroupResult)>> {
         work(py, || {
             let document = payload.parse(&self.limits.document)?;
             Ok(self.transformations.groups(&document, stream))

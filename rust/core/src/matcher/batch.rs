@@ -129,7 +129,7 @@ pub fn process_documents<W, T: Send>(
         return work().into_iter().map(|(_, outcome)| outcome).collect();
     }
     let mut done: Vec<(usize, Result<T, DocumentError>)> = std::thread::scope(|scope| {
-        let handles: Vec<_> = (0..threads).map(|_| scope.spawn(&work)).collect();
+        let handles: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
         handles
             .into_iter()
             .flat_map(|handle| handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))

@@ -57,7 +57,11 @@ impl Execution<'_> {
         if count < WORD {
             bits &= (1 << count) - 1;
         }
-        Ok(if bits == 0 { Passage::Closed } else { Passage::Open(bits) })
+        Ok(match bits {
+            0 => Passage::Closed,
+            _ if gate.is_exact => Passage::Open(bits),
+            _ => Passage::Unknown,
+        })
     }
 
     /// A condition's verdict as one word, decided now; none if it takes more than that.

@@ -43,10 +43,10 @@ impl<'a> Execution<'a> {
             return Ok(());
         }
         let made = match stream.parent {
-            None => self.from_document(stream)?,
+            None => self.document_nodes(stream)?,
             Some(parent) => {
                 self.compute(parent)?;
-                self.from_bindings(stream, parent)?
+                self.nodes_below(stream, parent)?
             }
         };
         self.worker.streams[id as usize] = Nodes { stamp: work, ..made };
@@ -57,7 +57,7 @@ impl<'a> Execution<'a> {
         u32::try_from(self.worker.arena.len()).map_err(|_| Self::too_large())
     }
 
-    fn from_document(&mut self, stream: &'a Stream) -> Outcome<Nodes> {
+    fn document_nodes(&mut self, stream: &'a Stream) -> Outcome<Nodes> {
         let start = self.end()?;
         match stream.route {
             Route::Matched(path) => {
@@ -83,7 +83,7 @@ impl<'a> Execution<'a> {
         Ok(())
     }
 
-    fn from_bindings(&mut self, stream: &'a Stream, parent: StreamId) -> Outcome<Nodes> {
+    fn nodes_below(&mut self, stream: &'a Stream, parent: StreamId) -> Outcome<Nodes> {
         let above = self.worker.streams[parent as usize].nodes.clone();
         let nothing = stream.necessary_path().is_some_and(|path| !self.worker.walk.is_found(path));
         if nothing || above.is_empty() {

@@ -402,7 +402,13 @@ impl Compiler<'_> {
                 ContentPart::Text(_) => any,
                 ContentPart::Piece(piece) => self.triggers(piece, triggers) || any,
             }),
-            Piece::Sequence(pieces) => pieces.iter().fold(false, |any, piece| self.triggers(piece, triggers) || any),
+            Piece::Sequence(pieces) => {
+                let mut any = false;
+                for piece in pieces {
+                    any |= self.triggers(piece, triggers);
+                }
+                any
+            }
             Piece::Nodes(stream) => {
                 triggers.push(self.existence(*stream));
                 true

@@ -2,6 +2,7 @@
 
 use super::{Operators, Residue, StreamId};
 use crate::xquery::ast::{CompareOp, Double};
+use std::hash::BuildHasher;
 use std::sync::Arc;
 
 /// Number of a condition.
@@ -72,12 +73,15 @@ impl Condition {
 impl Operators {
     /// The number of a condition, equal ones being one.
     pub fn intern_condition(&mut self, condition: Condition) -> ConditionId {
-        if let Some(id) = self.condition_numbers.get(&condition) {
+        let hash = self.hasher.hash_one(&condition);
+        let conditions = &self.conditions;
+        if let Some(id) = self.condition_numbers.find(hash, |id| conditions[*id as usize] == condition) {
             return *id;
         }
         let id = self.conditions.len() as ConditionId;
-        self.conditions.push(condition.clone());
-        self.condition_numbers.insert(condition, id);
+        self.conditions.push(condition);
+        let (conditions, hasher) = (&self.conditions, &self.hasher);
+        self.condition_numbers.insert_unique(hash, id, |id| hasher.hash_one(&conditions[*id as usize]));
         id
     }
 

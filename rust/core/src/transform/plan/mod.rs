@@ -20,7 +20,7 @@ use crate::paths::LinearPath;
 use crate::xpath::symbols::Symbols;
 use crate::xquery::ast::{ExactName, Expr, OrderKey, Slot};
 use foldhash::fast::FixedState;
-use hashbrown::{HashMap, HashSet};
+use hashbrown::{HashMap, HashSet, HashTable};
 use std::sync::Arc;
 
 /// An expression that only the evaluator can do, and the variables it needs.
@@ -103,9 +103,11 @@ pub struct Operators {
     paths: Vec<LinearPath>,
     path_numbers: HashMap<Vec<crate::paths::Edge>, PathId, FixedState>,
     streams: Vec<Stream>,
-    stream_numbers: HashMap<(Option<StreamId>, Arc<Expr>), StreamId, FixedState>,
+    /// By parent and steps: looking one up copies nothing.
+    stream_numbers: HashTable<StreamId>,
     conditions: Vec<Condition>,
-    condition_numbers: HashMap<Condition, ConditionId, FixedState>,
+    condition_numbers: HashTable<ConditionId>,
+    hasher: FixedState,
     bodies: HashSet<Arc<Piece>, FixedState>,
     graph: Option<Arc<ElementGraph>>,
 }

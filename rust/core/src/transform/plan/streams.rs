@@ -5,6 +5,7 @@ use crate::paths::{Edge, EdgeKind, LinearPath};
 use crate::xpath::ast as xpath;
 use crate::xpath::symbols::{NameTest, SymbolTable, Symbols};
 use crate::xquery::ast::{Expr, NodeTest, Path, Step};
+use std::hash::BuildHasher;
 use std::sync::Arc;
 
 /// Number of a stream.
@@ -45,6 +46,14 @@ pub struct Stream {
 }
 
 impl Stream {
+    /// The steps of its path.
+    fn steps(&self) -> &[Step] {
+        match &*self.expr {
+            Expr::Path(path) => &path.steps,
+            _ => &[],
+        }
+    }
+
     /// The path whose nodes have to be there for the stream to have any.
     pub fn necessary_path(&self) -> Option<PathId> {
         match self.route {
@@ -57,12 +66,17 @@ impl Stream {
 impl Operators {
     /// The stream of a path below another stream; its steps are axis steps whose predicates use no variables.
     pub fn intern_stream(&mut self, parent: Option<StreamId>, steps: &[Step]) -> StreamId {
-        let start = if parent.is_none() { Expr::Root } else { Expr::Context };
-        let expr = if steps.is_empty() { start } else { Expr::Path(Box::new(Path { start, steps: steps.to_vec() })) };
-        let key = (parent, Arc::new(expr));
-        if let Some(id) = self.stream_numbers.get(&key) {
+        let hash = self.hasher.hash_one((parent, steps));
+        let streams = &self.streams;
+        let is_same = |id: &StreamId| {
+            let known = &streams[*id as usize];
+            known.parent == parent && known.steps() == steps
+        };
+        if let Some(id) = self.stream_numbers.find(hash, is_same) {
             return *id;
         }
+        let start = if parent.is_none() { Expr::Root } else { Expr::Context };
+        let expr = if steps.is_empty() { start } else { Expr::Path(Box::new(Path { start, steps: steps.to_vec() })) };
         let mut relative = LinearPath::default();
         let mut exact = true;
         for step in steps {
@@ -101,11 +115,15 @@ impl Operators {
         self.streams.push(Stream {
             parent,
             level: parent.map_or(0, |parent| self.streams[parent as usize].level + 1),
-            expr: key.1.clone(),
+            expr: Arc::new(expr),
             route,
             linear: whole.filter(|_| exact),
         });
-        self.stream_numbers.insert(key, id);
+        let (streams, hasher) = (&self.streams, &self.hasher);
+        self.stream_numbers.insert_unique(hash, id, |id| {
+            let known = &streams[*id as usize];
+            hasher.hash_one((known.parent, known.steps()))
+        });
         id
     }
 
