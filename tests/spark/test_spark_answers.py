@@ -70,7 +70,8 @@ def test_a_plain_streaming_query_uses_the_same_function(spark, tmp_path):
     drop(tmp_path / "in", "a.xml", "<a/>")
     drop(tmp_path / "in", "b.xml", "<b/>")
     results = match(
-        stream_documents(spark, SourceConfig("files", str(tmp_path / "in"))), [Subscription("s", "/a | /b[1=2]")]
+        stream_documents(spark, SourceConfig("files", str(tmp_path / "in"))),
+        [Subscription("s", "/a | /b[1=2]"), Subscription("t", "for $b in /b return <seen>{$b}</seen>", "xquery")],
     )
     query = (
         notifications(results)
@@ -84,7 +85,9 @@ def test_a_plain_streaming_query_uses_the_same_function(spark, tmp_path):
         assert query.exception() is None
     finally:
         query.stop()
-    assert pairs(spark.read.parquet(str(tmp_path / "out"))) == {("a.xml", "s")}
+    written = spark.read.parquet(str(tmp_path / "out"))
+    assert pairs(written) == {("a.xml", "s"), ("b.xml", "t")}
+    assert {row.result for row in written.collect()} == {None, "<seen><b/></seen>"}
 
 
 def _cases(kinds: set[str]) -> list[dict]:

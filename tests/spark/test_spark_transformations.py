@@ -14,6 +14,7 @@ pytest.importorskip("pyspark")
 from spark_support import config, drop
 
 from sardonyx import Broker, Document, Subscription
+from sardonyx.errors import SettingsError
 from sardonyx.model import notification_id
 from sardonyx.spark import (
     SinkConfig,
@@ -132,6 +133,32 @@ def test_what_fails_on_a_document_is_a_dead_letter_of_the_pair(spark):
     assert (letter.document_id, letter.subscription_id, letter.kind) == ("m1", "sum", "dynamic_error")
     assert letter.message.startswith("FORG0001")
     results.unpersist()
+
+
+def test_subscriptions_of_a_dataframe_say_their_language(spark):
+    documents = spark.createDataFrame([("m1", "<a><b/></a>"), ("m2", "<c/>")], "document_id string, payload string")
+    query = "<found>{for $b in //b return $b}</found>"
+    frame = spark.createDataFrame(
+        [
+            ("filter", "//b", None, None),
+            ("some", query, "xquery", False),
+            ("always", query, "xquery", True),
+            ("wrong", "for $b in", "xquery", None),
+        ],
+        "subscription_id string, query string, language string, notify_empty boolean",
+    )
+    results = match(documents, frame, output_bytes=1).cache()
+    found = "<found><b/></found>"
+    assert _rows(notifications(results)) == {
+        ("m1", "filter", None),
+        ("m1", "some", found),
+        ("m1", "always", found),
+        ("m2", "always", "<found/>"),
+    }
+    assert [(row.subscription_id, row.kind) for row in dead_letters(results).collect()] == [("wrong", "query_syntax")]
+    results.unpersist()
+    with pytest.raises(SettingsError, match="output_bytes is 0"):
+        match(documents, frame, output_bytes=0)
 
 
 @pytest.mark.parametrize("size", [0, 1, 10, 10_000])
