@@ -4,7 +4,7 @@ use super::Execution;
 use crate::document::NodeId;
 use crate::transform::bits::Bits;
 use crate::transform::plan::{ConditionId, PathId, StreamId};
-use crate::transform::population::PlanId;
+use crate::transform::population::{PlanId, Selection};
 use crate::transform::value::parse_double;
 
 impl Execution<'_> {
@@ -93,36 +93,67 @@ impl Execution<'_> {
         let mut held = Vec::new();
         let Some(selection) = self.population.selection(stream) else { return Ok(held) };
         let Some(base) = self.operators.stream(stream).parent else { return Ok(held) };
-        self.compute(stream)?;
         let work = self.worker.work;
-        self.worker.probed[stream as usize] = work;
-        let count = self.count(base);
         let mut not_numeric: Option<Bits> = None;
-        let nodes = self.worker.streams[stream as usize].clone();
-        for at in 0..nodes.nodes.len() as u32 {
-            let node = self.node_at(nodes.nodes.start + at);
-            let binding = self.worker.arena[(nodes.parents.start + at) as usize] as usize;
-            if !selection.texts.is_empty()
-                && let Some(text) = self.constant_text(node)
-                && let Some(condition) = selection.texts.get(&text)
-            {
-                self.hold(*condition, binding, count, &mut held);
-            }
-            if !selection.numbers.is_empty() {
-                match self.number(node) {
-                    Some(number) => {
-                        // Positive and negative zero are equal.
-                        if let Some(condition) = selection.numbers.get(&(number + 0.0).to_bits()) {
-                            self.hold(*condition, binding, count, &mut held);
-                        }
+        let mut joined = std::mem::take(&mut self.worker.joined);
+        if self.begin_pairs(stream, base, &mut joined)? {
+            // Only nodes with one of the values are joined with their bindings.
+            let count = self.count(base);
+            for at in 0..joined.lasts.len() {
+                let node = joined.lasts[at];
+                let (text, number, is_odd) = self.found(selection, node);
+                if text.is_none() && number.is_none() && !is_odd {
+                    continue;
+                }
+                joined.pairs.clear();
+                self.pairs_of(stream, node, &mut joined);
+                for (place, _) in &joined.pairs {
+                    for condition in text.into_iter().chain(number) {
+                        self.hold(condition, *place as usize, count, &mut held);
                     }
-                    None => not_numeric.get_or_insert_with(|| Bits::none(count)).insert(binding),
+                    if is_odd {
+                        not_numeric.get_or_insert_with(|| Bits::none(count)).insert(*place as usize);
+                    }
+                }
+            }
+        } else {
+            self.compute(stream)?;
+            let count = self.count(base);
+            let nodes = self.worker.streams[stream as usize].clone();
+            for at in 0..nodes.nodes.len() as u32 {
+                let node = self.node_at(nodes.nodes.start + at);
+                let binding = self.worker.arena[(nodes.parents.start + at) as usize] as usize;
+                let (text, number, is_odd) = self.found(selection, node);
+                for condition in text.into_iter().chain(number) {
+                    self.hold(condition, binding, count, &mut held);
+                }
+                if is_odd {
+                    not_numeric.get_or_insert_with(|| Bits::none(count)).insert(binding);
                 }
             }
         }
+        self.worker.joined = joined;
+        self.worker.probed[stream as usize] = work;
         self.worker.is_unsure |= not_numeric.is_some();
         self.worker.not_numeric[stream as usize] = not_numeric;
         Ok(held)
+    }
+
+    /// The conditions that a node's value makes true, by its text and by its number, and whether it is no number where
+    /// one is needed.
+    fn found(&mut self, selection: &Selection, node: NodeId) -> (Option<ConditionId>, Option<ConditionId>, bool) {
+        let mut text = None;
+        if !selection.texts.is_empty() {
+            text = self.constant_text(node).and_then(|text| selection.texts.get(&text)).copied();
+        }
+        if selection.numbers.is_empty() {
+            return (text, None, false);
+        }
+        match self.number(node) {
+            // Positive and negative zero are equal.
+            Some(number) => (text, selection.numbers.get(&(number + 0.0).to_bits()).copied(), false),
+            None => (text, None, true),
+        }
     }
 
     fn hold(&mut self, condition: ConditionId, binding: usize, count: usize, held: &mut Vec<ConditionId>) {

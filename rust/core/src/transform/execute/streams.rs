@@ -14,9 +14,9 @@ use std::ops::Range;
 #[derive(Debug, Default)]
 pub(super) struct Joined {
     /// The nodes of the path.
-    lasts: Vec<NodeId>,
+    pub(super) lasts: Vec<NodeId>,
     /// The place of a binding, and a node that belongs to it.
-    pairs: Vec<(u32, NodeId)>,
+    pub(super) pairs: Vec<(u32, NodeId)>,
     /// Whether the pairs are in the order of the bindings.
     in_order: bool,
     starts: Vec<u32>,
@@ -95,23 +95,11 @@ impl<'a> Execution<'a> {
         match &stream.route {
             Route::Climbed(path, steps) if self.strategy >= Strategy::ForWhere => {
                 let steps = *steps;
-                self.join(parent, above, *path, |execution, node, joined| {
-                    let mut at = node;
-                    for _ in 0..steps {
-                        at = execution.document.node(at).parent;
-                    }
-                    execution.pair(at, node, joined);
-                })
+                self.join(parent, above, *path, |execution, node, joined| execution.climb(steps, node, joined))
             }
             Route::Traced(path, _, Some(levels)) if self.strategy >= Strategy::ForWhere && self.agrees() => {
                 let levels = *levels;
-                self.join(parent, above, *path, |execution, node, joined| {
-                    let mut at = node;
-                    for _ in 0..levels {
-                        at = execution.document.node(at).parent;
-                    }
-                    execution.pair(at, node, joined);
-                })
+                self.join(parent, above, *path, |execution, node, joined| execution.climb(levels, node, joined))
             }
             Route::Traced(path, edges, _) if self.strategy >= Strategy::ForWhere => {
                 self.join(parent, above, *path, |execution, node, joined| execution.trace(node, edges, joined))
@@ -209,6 +197,45 @@ impl<'a> Execution<'a> {
         };
         self.worker.joined = joined;
         made
+    }
+
+    /// Gets ready for [`Self::pairs_of`]: the nodes of a stream's path, and the places of the bindings above. False if the
+    /// stream is not joined, or if a node is bound more than once.
+    pub(super) fn begin_pairs(&mut self, id: StreamId, parent: StreamId, joined: &mut Joined) -> Outcome<bool> {
+        let (Route::Climbed(path, _) | Route::Traced(path, ..)) = self.operators.stream(id).route else {
+            return Ok(false);
+        };
+        if self.strategy < Strategy::ForWhere {
+            return Ok(false);
+        }
+        self.compute(parent)?;
+        let above = self.worker.streams[parent as usize].nodes.clone();
+        if !self.place(parent, above) {
+            return Ok(false);
+        }
+        joined.clear();
+        self.worker.walk.nodes(path, &mut joined.lasts);
+        self.evaluator.charge(joined.lasts.len() as u64 + 1)?;
+        Ok(true)
+    }
+
+    /// Adds the pairs of one node of a stream's path with the bindings above.
+    pub(super) fn pairs_of(&mut self, id: StreamId, node: NodeId, joined: &mut Joined) {
+        match &self.operators.stream(id).route {
+            Route::Climbed(_, levels) => self.climb(*levels, node, joined),
+            Route::Traced(_, _, Some(levels)) if self.agrees() => self.climb(*levels, node, joined),
+            Route::Traced(_, edges, _) => self.trace(node, edges, joined),
+            Route::Matched(_) | Route::Navigated(_) => {}
+        }
+    }
+
+    /// Adds the pair of a node with the binding a number of levels above.
+    fn climb(&self, levels: u16, node: NodeId, joined: &mut Joined) {
+        let mut at = node;
+        for _ in 0..levels {
+            at = self.document.node(at).parent;
+        }
+        self.pair(at, node, joined);
     }
 
     /// Notes for each node that a stream binds which binding that is; whether no node is bound twice.
