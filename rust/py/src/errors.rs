@@ -26,6 +26,11 @@ impl Fields {
         Fields { kind: kind.into(), message: message.into(), line: None, column: None, offset: None }
     }
 
+    /// An error at a line, a column and a byte offset.
+    fn at(kind: &str, message: String, (line, column, offset): (u64, u64, usize)) -> Fields {
+        Fields { line: Some(line), column: Some(column), offset: Some(offset as u64), ..Fields::new(kind, message) }
+    }
+
     /// As a Python dictionary (`ErrorFields` of the stub).
     pub(crate) fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
@@ -52,13 +57,8 @@ impl Fields {
 
 impl From<DocumentError> for Fields {
     fn from(error: DocumentError) -> Fields {
-        Fields {
-            kind: error.kind.as_str().into(),
-            message: error.message,
-            line: Some(error.line as u64),
-            column: Some(error.column as u64),
-            offset: Some(error.offset as u64),
-        }
+        let place = (error.line as u64, error.column as u64, error.offset);
+        Fields::at(error.kind.as_str(), error.message, place)
     }
 }
 
@@ -70,13 +70,7 @@ impl From<XPathError> for Fields {
             XPathErrorKind::Limit => "query_limit",
             other => other.name(),
         };
-        Fields {
-            kind: kind.into(),
-            message: error.message,
-            line: Some(error.line.into()),
-            column: Some(error.column.into()),
-            offset: Some(error.offset as u64),
-        }
+        Fields::at(kind, error.message, (error.line.into(), error.column.into(), error.offset))
     }
 }
 
@@ -98,13 +92,7 @@ impl From<XQueryError> for Fields {
             XQueryErrorKind::Unsupported => "unsupported",
             XQueryErrorKind::Limit => "query_limit",
         };
-        Fields {
-            kind: kind.into(),
-            message: error.message,
-            line: Some(error.line.into()),
-            column: Some(error.column.into()),
-            offset: Some(error.offset as u64),
-        }
+        Fields::at(kind, error.message, (error.line.into(), error.column.into(), error.offset))
     }
 }
 

@@ -5,17 +5,16 @@ use crate::document::{MatchedNode, borrow, namespaces, node_list};
 use crate::errors::{Failed, Fields, work};
 use crate::matches::{ErrorTable, MatchTable};
 use crate::memory;
+use crate::registration::{self, Columns};
 use crate::settings::{AllLimits, Payload, xpush_settings};
-use crate::transformations::{self, Graph, ResultTable, Transformations, Unparsed};
-use arrow_array::cast::AsArray;
-use arrow_array::{Array, BooleanArray, RecordBatch, StringArray};
-use arrow_schema::{ArrowError, DataType};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use crate::transformations::{Graph, ResultTable, Transformations};
+use arrow_array::{Array, RecordBatch, StringArray};
+use arrow_schema::ArrowError;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyMapping};
 use pyo3_arrow::PyRecordBatch;
 use pyo3_arrow::input::{AnyArray, AnyRecordBatch};
-use sardonyx_core::index::bulk::{Registration, build};
 use sardonyx_core::index::groups::largest_groups;
 use sardonyx_core::index::image::Section;
 use sardonyx_core::index::memory::Memory;
@@ -31,7 +30,6 @@ use sardonyx_core::xpath::display::query_text;
 use sardonyx_core::xpath::evaluate::{Evaluator, Value};
 use sardonyx_core::xpath::parser::{Parser, StaticContext};
 use sardonyx_core::xpath::symbols::{DocumentSymbols, Symbols};
-use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -73,9 +71,6 @@ pub(crate) struct Index {
 /// Registering this many rows at once frees enough memory to be worth giving back.
 const LARGE_BATCH: usize = 10_000;
 
-/// Refused rows: row, subscription id, error.
-type Refused = Vec<(u64, String, Fields)>;
-
 fn arrow_error(error: ArrowError) -> Failed {
     Failed::Python(PyValueError::new_err(error.to_string()))
 }
@@ -104,84 +99,6 @@ fn matchers(cost_limit: Option<u64>, xpush: XPushSettings) -> Matchers {
     Matchers {
         inverted: Inverted::new(Settings { cost_limit, ..defaults }),
         xpush: XPush::new(XPushSettings { cost_limit, ..xpush }),
-    }
-}
-
-/// The columns of a batch of subscriptions.
-struct Columns {
-    ids: StringArray,
-    queries: StringArray,
-    namespaces: Option<StringArray>,
-    ignore_namespaces: Option<BooleanArray>,
-    streams: Option<StringArray>,
-    languages: Option<StringArray>,
-    notify_empty: Option<BooleanArray>,
-}
-
-impl Columns {
-    fn new(batch: &RecordBatch) -> PyResult<Columns> {
-        let needed = |name: &str| {
-            let column = batch.column_by_name(name).ok_or_else(|| {
-                let fields = batch.schema_ref().fields();
-                let given: Vec<&str> = fields.iter().map(|field| field.name().as_str()).collect();
-                PyValueError::new_err(format!("the table has no column {name:?}; it has {given:?}"))
-            })?;
-            strings(column, name)
-        };
-        let optional = |name: &str| batch.column_by_name(name).map(|column| strings(column, name)).transpose();
-        let flags = |name: &str| match batch.column_by_name(name) {
-            Some(column) if column.data_type() == &DataType::Boolean => Ok(Some(column.as_boolean().clone())),
-            Some(column) if column.data_type() != &DataType::Null => {
-                Err(PyTypeError::new_err(format!("{name} must be a boolean column, not {}", column.data_type())))
-            }
-            _ => Ok(None),
-        };
-        Ok(Columns {
-            ids: needed("subscription_id")?,
-            queries: needed("query")?,
-            namespaces: optional("namespaces")?,
-            ignore_namespaces: flags("ignore_namespaces")?,
-            streams: optional("stream")?,
-            languages: optional("language")?,
-            notify_empty: flags("notify_empty")?,
-        })
-    }
-}
-
-fn flag(column: &Option<BooleanArray>, row: usize) -> bool {
-    column.as_ref().is_some_and(|column| column.is_valid(row) && column.value(row))
-}
-
-fn field(column: &Option<StringArray>, row: usize) -> Option<&str> {
-    column.as_ref().filter(|column| column.is_valid(row)).map(|column| column.value(row))
-}
-
-/// Namespace maps by their JSON text: most subscriptions of a population share a few.
-struct NamespaceMaps<'a>(HashMap<&'a str, Result<Pairs, Fields>>);
-
-type Pairs = Vec<(String, String)>;
-/// A map as parsing takes it, or why there is none.
-type BorrowedPairs<'m> = Result<Vec<(&'m str, &'m str)>, &'m Fields>;
-
-impl<'a> NamespaceMaps<'a> {
-    fn new(batches: &'a [Columns]) -> NamespaceMaps<'a> {
-        let mut maps = HashMap::new();
-        for json in batches.iter().filter_map(|columns| columns.namespaces.as_ref()).flat_map(|column| column.iter()) {
-            let Some(json) = json else { continue };
-            maps.entry(json).or_insert_with(|| {
-                if json.is_empty() {
-                    return Ok(Vec::new());
-                }
-                let map: HashMap<String, String> = serde_json::from_str(json).map_err(|error| {
-                    let message = format!("namespaces must be a JSON object from prefix to URI: {error}");
-                    Fields::new("invalid_field", message)
-                })?;
-                let mut pairs: Pairs = map.into_iter().collect();
-                pairs.sort_unstable();
-                Ok(pairs)
-            });
-        }
-        NamespaceMaps(maps)
     }
 }
 
@@ -267,7 +184,7 @@ impl Index {
         let (batches, _) = table.into_table()?.into_inner();
         let columns = batches.iter().map(Columns::new).collect::<PyResult<Vec<_>>>()?;
         let refused = work(py, || {
-            let refused = self.register_columns(&columns)?;
+            let refused = registration::register(&self.population, &self.transformations, self.limits.query, &columns)?;
             if columns.iter().map(|columns| columns.ids.len()).sum::<usize>() >= LARGE_BATCH {
                 memory::give_back();
             }
@@ -639,83 +556,6 @@ impl Index {
 }
 
 impl Index {
-    fn register_columns(&self, batches: &[Columns]) -> Result<Refused, Failed> {
-        let maps = NamespaceMaps::new(batches);
-        let maps: HashMap<&str, BorrowedPairs<'_>> =
-            maps.0.iter().map(|(json, map)| (*json, map.as_ref().map(|pairs| borrow(pairs)))).collect();
-        let mut refused: Refused = Vec::new();
-        let mut unparsed: Vec<Unparsed<'_>> = Vec::new();
-        let mut registrations = Vec::with_capacity(batches.iter().map(|columns| columns.ids.len()).sum());
-        let rows = batches.iter().flat_map(|columns| (0..columns.ids.len()).map(move |row| (columns, row)));
-        for (number, (columns, row)) in rows.enumerate() {
-            let missing = if columns.ids.is_null(row) { "subscription_id" } else { "query" };
-            if columns.ids.is_null(row) || columns.queries.is_null(row) {
-                let id = if columns.ids.is_valid(row) { columns.ids.value(row) } else { "" };
-                let fields = Fields::new("invalid_field", format!("{missing} is missing"));
-                refused.push((number as u64, id.to_owned(), fields));
-                continue;
-            }
-            let id = columns.ids.value(row);
-            let namespaces = match field(&columns.namespaces, row)
-                .map_or(Ok(&[][..]), |json| maps[json].as_ref().map(Vec::as_slice).map_err(|fields| (*fields).clone()))
-            {
-                Ok(namespaces) => namespaces,
-                Err(fields) => {
-                    refused.push((number as u64, id.to_owned(), fields));
-                    continue;
-                }
-            };
-            if field(&columns.languages, row) == Some("xquery") {
-                unparsed.push(Unparsed {
-                    row: number as u64,
-                    id,
-                    query: columns.queries.value(row),
-                    namespaces,
-                    stream: field(&columns.streams, row),
-                    notify_empty: flag(&columns.notify_empty, row),
-                });
-                continue;
-            }
-            let ignore_namespaces = flag(&columns.ignore_namespaces, row);
-            registrations.push(Registration {
-                row: number as u64,
-                id,
-                stream: field(&columns.streams, row),
-                query: columns.queries.value(row),
-                context: StaticContext { namespaces, ignore_namespaces, limits: self.limits.query },
-            });
-        }
-        let (builder, errors) = build(registrations.iter().copied())?;
-        let ids: HashMap<u64, &str> = registrations.iter().map(|entry| (entry.row, entry.id)).collect();
-        refused.extend(errors.into_iter().map(|(row, error)| (row, ids[&row].to_owned(), error.into())));
-        // An id is registered once, in whichever language it came last.
-        if !self.transformations.read().is_empty() && !registrations.is_empty() {
-            self.transformations.unregister(registrations.iter().map(|entry| entry.id), self.limits.query)?;
-        }
-        if !registrations.is_empty() || unparsed.is_empty() {
-            self.population.register(builder)?;
-        }
-        let last: HashMap<&str, u64> = registrations.iter().map(|entry| (entry.id, entry.row)).collect();
-        unparsed.retain(|entry| last.get(entry.id).is_none_or(|other| *other < entry.row));
-        // What was parsed takes more memory than what is kept of it: a few at a time.
-        for chunk in unparsed.chunks(transformations::CHUNK) {
-            let mut accepted = Vec::with_capacity(chunk.len());
-            for parsed in transformations::parse_all(chunk, self.limits.query) {
-                match parsed {
-                    Ok(registration) => accepted.push(registration),
-                    Err((row, id, error)) => refused.push((row, id.to_owned(), error.into())),
-                }
-            }
-            self.population.unregister(accepted.iter().map(|entry| &*entry.id));
-            self.transformations.register(accepted);
-        }
-        if !unparsed.is_empty() {
-            self.transformations.changed();
-        }
-        refused.sort_by_key(|(row, _, _)| *row);
-        Ok(refused)
-    }
-
     /// The results of one document: subscription id and XML text.
     fn transform_one(
         &self,

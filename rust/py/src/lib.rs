@@ -12,6 +12,7 @@ mod index;
 mod matches;
 mod memory;
 mod notifications;
+mod registration;
 mod settings;
 mod splitter;
 mod transformations;

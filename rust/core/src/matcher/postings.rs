@@ -4,7 +4,7 @@ use super::bits::BitSet;
 use super::places::{ListId, Places};
 use crate::document::{Document, NodeId, NodeKind};
 use crate::index::Segment;
-use crate::paths::{Class, DEAD, EdgeKind, PathCache, StateId, TrieNode};
+use crate::paths::{Class, DEAD, PathCache, StateId, TrieNode};
 use crate::predicates::{NO_POSTING, Patterns, Posting, PredicateIndex, ProbeKind, flags};
 use crate::xpath::evaluate::number::to_number;
 use crate::xpath::symbols::{DocumentSymbols, NO_SYMBOL, NameTest};
@@ -116,7 +116,7 @@ impl Walker {
         self.repeated.clear();
         self.repeated.reserve(predicates.posting_count());
         self.places.clear(predicates.posting_count());
-        self.classify(document, symbols);
+        self.paths.classify(symbols, &mut self.element_classes, &mut self.attribute_classes);
         let text_class = self.paths.text_class();
         let mut attach = |nodes: &[TrieNode]| Accepts::new(&predicates, nodes);
         let start = self.paths.start(&trie, &mut attach);
@@ -199,16 +199,6 @@ impl Walker {
         // decided, and putting thousands of postings in order would cost more than it saves.
         self.probed.sort_unstable();
         self.hits.append(&mut self.probed);
-    }
-
-    fn classify(&mut self, document: &Document, symbols: &DocumentSymbols) {
-        self.element_classes.clear();
-        self.attribute_classes.clear();
-        for name in 0..document.names().len() {
-            let (expanded, local, namespace) = (symbols.expanded[name], symbols.local[name], symbols.namespace[name]);
-            self.element_classes.push(self.paths.class(EdgeKind::Element, expanded, local, namespace));
-            self.attribute_classes.push(self.paths.class(EdgeKind::Attribute, expanded, local, namespace));
-        }
     }
 
     fn probe<'s>(

@@ -5,7 +5,7 @@
 
 use super::linear::{Edge, EdgeKind};
 use super::trie::{Trie, TrieNode};
-use crate::xpath::symbols::{NO_SYMBOL, Symbol};
+use crate::xpath::symbols::{DocumentSymbols, NO_SYMBOL, Symbol};
 use foldhash::fast::FixedState;
 use hashbrown::{HashMap, HashTable};
 use std::hash::BuildHasher;
@@ -110,6 +110,17 @@ impl<T> PathCache<T> {
         self.classes.insert(input, class);
         self.bytes += 2 * size_of::<Input>() + 8;
         class
+    }
+
+    /// The classes of a document's names, as elements and as attributes, by the number of the name.
+    pub fn classify(&mut self, symbols: &DocumentSymbols, elements: &mut Vec<Class>, attributes: &mut Vec<Class>) {
+        elements.clear();
+        attributes.clear();
+        for name in 0..symbols.expanded.len() {
+            let (expanded, local, namespace) = (symbols.expanded[name], symbols.local[name], symbols.namespace[name]);
+            elements.push(self.class(EdgeKind::Element, expanded, local, namespace));
+            attributes.push(self.class(EdgeKind::Attribute, expanded, local, namespace));
+        }
     }
 
     /// The class of text nodes.

@@ -5,6 +5,7 @@ use super::plan::{
 };
 use super::population::{PlanId, Population, Strategy};
 use crate::xpath::ast::Axis;
+use crate::xpath::display::{axis_name, compare_sign};
 use crate::xquery::ast::{CompareOp, Expr, NodeTest, Step};
 use foldhash::fast::FixedState;
 use hashbrown::{HashMap, HashSet};
@@ -282,24 +283,6 @@ fn steps_text(steps: &[Step]) -> String {
     text
 }
 
-fn axis_name(axis: Axis) -> &'static str {
-    match axis {
-        Axis::Ancestor => "ancestor",
-        Axis::AncestorOrSelf => "ancestor-or-self",
-        Axis::Attribute => "attribute",
-        Axis::Child => "child",
-        Axis::Descendant => "descendant",
-        Axis::DescendantOrSelf => "descendant-or-self",
-        Axis::Following => "following",
-        Axis::FollowingSibling => "following-sibling",
-        Axis::Namespace => "namespace",
-        Axis::Parent => "parent",
-        Axis::Preceding => "preceding",
-        Axis::PrecedingSibling => "preceding-sibling",
-        Axis::SelfAxis => "self",
-    }
-}
-
 fn test_text(test: &NodeTest) -> String {
     let named = |name: &crate::xquery::ast::Name| {
         if name.uri.is_empty() { name.local.to_string() } else { format!("Q{{{}}}{}", name.uri, name.local) }
@@ -321,17 +304,6 @@ fn test_text(test: &NodeTest) -> String {
     }
 }
 
-fn operator_text(op: CompareOp) -> &'static str {
-    match op {
-        CompareOp::Equal => "=",
-        CompareOp::NotEqual => "!=",
-        CompareOp::Less => "<",
-        CompareOp::LessEqual => "<=",
-        CompareOp::Greater => ">",
-        CompareOp::GreaterEqual => ">=",
-    }
-}
-
 fn condition_text(operators: &Operators, id: ConditionId) -> String {
     let path = |stream: &StreamId| stream_text(operators, *stream);
     let several = |members: &[ConditionId], word: &str| {
@@ -340,15 +312,15 @@ fn condition_text(operators: &Operators, id: ConditionId) -> String {
     match &operators.condition(id).kind {
         ConditionKind::Exists(stream) => path(stream),
         ConditionKind::Compare(stream, op, Constant::String(text)) => {
-            format!("{} {} {text:?}", path(stream), operator_text(*op))
+            format!("{}{}{text:?}", path(stream), compare_sign(*op))
         }
         ConditionKind::Compare(stream, op, Constant::Number(number)) => {
-            format!("{} {} {}", path(stream), operator_text(*op), number.0)
+            format!("{}{}{}", path(stream), compare_sign(*op), number.0)
         }
-        ConditionKind::CompareStreams(a, op, b) => format!("{} {} {}", path(a), operator_text(*op), path(b)),
+        ConditionKind::CompareStreams(a, op, b) => format!("{}{}{}", path(a), compare_sign(*op), path(b)),
         ConditionKind::Contains(stream, text) => format!("contains({}, {text:?})", path(stream)),
         ConditionKind::StartsWith(stream, text) => format!("starts-with({}, {text:?})", path(stream)),
-        ConditionKind::Count(stream, op, number) => format!("count({}) {} {number}", path(stream), operator_text(*op)),
+        ConditionKind::Count(stream, op, number) => format!("count({}){}{number}", path(stream), compare_sign(*op)),
         ConditionKind::Not(inner) => format!("not({})", condition_text(operators, *inner)),
         ConditionKind::And(members) => several(members, " and "),
         ConditionKind::Or(members) => format!("({})", several(members, " or ")),

@@ -128,15 +128,6 @@ pub struct Selection {
     pub numbers: HashMap<u64, ConditionId, FixedState>,
 }
 
-impl Selection {
-    /// The conditions on numbers.
-    pub fn conditions(&self) -> Vec<ConditionId> {
-        let mut conditions: Vec<ConditionId> = self.numbers.values().copied().collect();
-        conditions.sort_unstable();
-        conditions
-    }
-}
-
 /// Garbage below this is not worth starting again for.
 const MIN_GARBAGE: usize = 1_000;
 

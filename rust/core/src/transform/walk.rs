@@ -5,7 +5,7 @@
 
 use super::plan::{Operators, PathId};
 use crate::document::{Document, NodeId, NodeKind};
-use crate::paths::{Class, DEAD, EdgeKind, FlatTrie, PathCache, StateId, Trie, TrieBuilder, TrieNode};
+use crate::paths::{Class, DEAD, FlatTrie, PathCache, StateId, Trie, TrieBuilder, TrieNode};
 use crate::xpath::symbols::DocumentSymbols;
 
 /// The automaton of all paths of a population.
@@ -98,7 +98,7 @@ impl Walk {
         if self.cache.is_full() {
             self.cache.clear(&mut [], &mut attach);
         }
-        self.classify(document, symbols);
+        self.cache.classify(symbols, &mut self.element_classes, &mut self.attribute_classes);
         let text_class = self.cache.text_class();
         let start = self.cache.start(&trie, &mut attach);
         self.open.clear();
@@ -161,15 +161,5 @@ impl Walk {
     /// Whether a path led to any node.
     pub fn is_found(&self, path: PathId) -> bool {
         !self.states[path as usize].is_empty()
-    }
-
-    fn classify(&mut self, document: &Document, symbols: &DocumentSymbols) {
-        self.element_classes.clear();
-        self.attribute_classes.clear();
-        for name in 0..document.names().len() {
-            let (expanded, local, namespace) = (symbols.expanded[name], symbols.local[name], symbols.namespace[name]);
-            self.element_classes.push(self.cache.class(EdgeKind::Element, expanded, local, namespace));
-            self.attribute_classes.push(self.cache.class(EdgeKind::Attribute, expanded, local, namespace));
-        }
     }
 }

@@ -57,20 +57,21 @@ pub struct XPathError {
 impl XPathError {
     /// A fault at a byte offset of `text`.
     pub(crate) fn new(kind: XPathErrorKind, message: impl Into<String>, text: &str, offset: usize) -> Self {
-        let mut offset = offset.min(text.len());
-        while !text.is_char_boundary(offset) {
-            offset -= 1;
-        }
-        let before = &text[..offset];
-        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
-        XPathError {
-            kind,
-            message: message.into(),
-            offset,
-            line: before.bytes().filter(|byte| *byte == b'\n').count() as u32 + 1,
-            column: before[line_start..].chars().count() as u32 + 1,
-        }
+        let (offset, line, column) = place(text, offset);
+        XPathError { kind, message: message.into(), offset, line, column }
     }
+}
+
+/// A place in the text of a query: byte offset at the start of a character, line and column in characters from 1.
+pub(crate) fn place(text: &str, offset: usize) -> (usize, u32, u32) {
+    let mut offset = offset.min(text.len());
+    while !text.is_char_boundary(offset) {
+        offset -= 1;
+    }
+    let before = &text[..offset];
+    let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+    let line = before.bytes().filter(|byte| *byte == b'\n').count() as u32 + 1;
+    (offset, line, before[line_start..].chars().count() as u32 + 1)
 }
 
 impl fmt::Display for XPathError {

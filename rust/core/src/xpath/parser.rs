@@ -8,7 +8,7 @@
 
 mod calls;
 mod paths;
-mod steps;
+pub(crate) mod steps;
 
 use super::ast::{ArithmeticOp, Axis, Cell, CompareOp, Constant, Expr, ExprId, NodeTest, Query, QueryBuilder};
 use super::error::{XPathError, XPathErrorKind};

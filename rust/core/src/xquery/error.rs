@@ -1,5 +1,6 @@
 //! Why a query was refused, and where.
 
+use crate::xpath::error::place;
 use std::fmt;
 
 /// What sort of fault a query has.
@@ -41,19 +42,8 @@ pub struct XQueryError {
 impl XQueryError {
     /// A fault at a byte offset of `text`.
     pub(super) fn new(kind: XQueryErrorKind, message: impl Into<String>, text: &str, offset: usize) -> XQueryError {
-        let mut offset = offset.min(text.len());
-        while !text.is_char_boundary(offset) {
-            offset -= 1;
-        }
-        let before = &text[..offset];
-        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
-        XQueryError {
-            kind,
-            message: message.into(),
-            offset,
-            line: before.bytes().filter(|byte| *byte == b'\n').count() as u32 + 1,
-            column: before[line_start..].chars().count() as u32 + 1,
-        }
+        let (offset, line, column) = place(text, offset);
+        XQueryError { kind, message: message.into(), offset, line, column }
     }
 }
 

@@ -3,6 +3,7 @@
 use super::ast::{Axis, Expr, Function, NodeTest, Step};
 use super::error::XQueryErrorKind;
 use super::parser::{FN_URI, Parsed, Parser, XS_URI};
+use crate::xpath::parser::steps::axis_named;
 
 /// What one step of a path is.
 enum Part {
@@ -266,24 +267,11 @@ impl<'t> Parser<'t> {
     }
 
     fn axis(&self, word: &str, start: usize) -> Parsed<Axis> {
-        Ok(match word {
-            "ancestor" => Axis::Ancestor,
-            "ancestor-or-self" => Axis::AncestorOrSelf,
-            "attribute" => Axis::Attribute,
-            "child" => Axis::Child,
-            "descendant" => Axis::Descendant,
-            "descendant-or-self" => Axis::DescendantOrSelf,
-            "following" => Axis::Following,
-            "following-sibling" => Axis::FollowingSibling,
-            "parent" => Axis::Parent,
-            "preceding" => Axis::Preceding,
-            "preceding-sibling" => Axis::PrecedingSibling,
-            "self" => Axis::SelfAxis,
-            "namespace" => return Err(self.unsupported("the namespace axis", start)),
-            _ => {
-                return Err(self.error_at(XQueryErrorKind::Syntax, format!("there is no axis {word:?}"), start));
-            }
-        })
+        match axis_named(word) {
+            Some(Axis::Namespace) => Err(self.unsupported("the namespace axis", start)),
+            Some(axis) => Ok(axis),
+            None => Err(self.error_at(XQueryErrorKind::Syntax, format!("there is no axis {word:?}"), start)),
+        }
     }
 
     fn node_test(&mut self, axis: Axis) -> Parsed<NodeTest> {

@@ -12,35 +12,7 @@ use smallvec::SmallVec;
 use std::ops::Range;
 
 impl<'a> Execution<'a> {
-    /// A query's template; notes whether a piece that selects from the document gave something.
-    pub(super) fn emit_top(&mut self, piece: &'a Piece, builder: &mut Builder<'a>, selected: &mut bool) -> Outcome<()> {
-        match piece {
-            Piece::Element(element) => {
-                self.open(element, builder)?;
-                for part in &element.content {
-                    match part {
-                        ContentPart::Text(text) => builder.text(Text::Borrowed(text)),
-                        ContentPart::Piece(piece) => {
-                            builder.boundary();
-                            self.emit_top(piece, builder, selected)?;
-                            builder.boundary();
-                        }
-                    }
-                }
-                builder.end();
-                Ok(())
-            }
-            Piece::Sequence(pieces) => pieces.iter().try_for_each(|piece| self.emit_top(piece, builder, selected)),
-            piece => {
-                let before = builder.item_count();
-                self.emit(piece, builder)?;
-                *selected |= Self::is_selecting(piece) && builder.item_count() > before;
-                Ok(())
-            }
-        }
-    }
-
-    /// The same for a query that is evaluated as it is.
+    /// As [`Self::emit`], for a query that is evaluated as it is.
     pub(super) fn emit_plainly(&mut self, expr: &'a Expr, builder: &mut Builder<'a>) -> Outcome<bool> {
         match expr {
             Expr::Element(element) => self.emit_element_plainly(element, builder),
@@ -76,7 +48,10 @@ impl<'a> Execution<'a> {
         Ok(selected)
     }
 
-    pub(super) fn emit(&mut self, piece: &'a Piece, builder: &mut Builder<'a>) -> Outcome<()> {
+    /// Fills in a template; gives whether a piece outside of any loop that selects from the document gave something.
+    pub(super) fn emit(&mut self, piece: &'a Piece, builder: &mut Builder<'a>) -> Outcome<bool> {
+        let mut selected = false;
+        let before = builder.item_count();
         match piece {
             Piece::Element(element) => {
                 self.open(element, builder)?;
@@ -85,39 +60,42 @@ impl<'a> Execution<'a> {
                         ContentPart::Text(text) => builder.text(Text::Borrowed(text)),
                         ContentPart::Piece(piece) => {
                             builder.boundary();
-                            self.emit(piece, builder)?;
+                            selected |= self.emit(piece, builder)?;
                             builder.boundary();
                         }
                     }
                 }
                 builder.end();
-                Ok(())
+                return Ok(selected);
             }
-            Piece::Sequence(pieces) => pieces.iter().try_for_each(|piece| self.emit(piece, builder)),
+            Piece::Sequence(pieces) => {
+                for piece in pieces {
+                    selected |= self.emit(piece, builder)?;
+                }
+                return Ok(selected);
+            }
             Piece::Nodes(stream) => {
                 let nodes = self.current(*stream)?;
                 self.evaluator.charge(2 * nodes.len() as u64)?;
                 for at in nodes {
                     builder.node(self.node_at(at))?;
                 }
-                Ok(())
             }
             Piece::Loop(own) => {
-                let selected = self.selected(own)?;
                 let depth = self.chain.len();
-                for binding in selected {
+                for binding in self.selected(own)? {
                     self.enter(own.stream, binding, depth);
                     self.evaluator.charge(1)?;
                     self.emit(&own.body, builder)?;
                 }
                 self.leave(depth);
-                Ok(())
             }
             Piece::Residue(residue) => {
                 self.bind_current(residue.slots);
-                self.evaluator.emit(&residue.expr, &Focus::node(0), builder)
+                self.evaluator.emit(&residue.expr, &Focus::node(0), builder)?;
             }
         }
+        Ok(Self::is_selecting(piece) && builder.item_count() > before)
     }
 
     /// Begins an element, attributes included.

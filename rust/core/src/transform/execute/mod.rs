@@ -225,14 +225,13 @@ impl<'a> Execution<'a> {
     pub fn events(&mut self, plan: &'a Plan, tell_empty: bool) -> Outcome<Option<(Vec<Event<'a>>, bool)>> {
         self.begin();
         let mut builder = Builder::new(self.document);
-        let mut selected = false;
-        match (&plan.module, self.strategy) {
+        let selected = match (&plan.module, self.strategy) {
             (Some(module), Strategy::Naive | Strategy::For) => {
                 self.evaluator.restart(module.slots);
-                selected = self.emit_plainly(&module.body, &mut builder)?;
+                self.emit_plainly(&module.body, &mut builder)?
             }
-            _ => self.emit_top(&plan.piece, &mut builder, &mut selected)?,
-        }
+            _ => self.emit(&plan.piece, &mut builder)?,
+        };
         let is_something = if plan.is_selecting { selected } else { builder.item_count() > 0 };
         Ok((is_something || tell_empty).then(|| (builder.into_events(), is_something)))
     }

@@ -21,19 +21,20 @@ impl Execution<'_> {
                 if !self.may_hold(*stream, *path) {
                     continue;
                 }
-                // Errors are for the plans that meet them again.
-                let Ok(held) = self.probe(*stream) else {
-                    self.worker.is_unsure = true;
-                    self.take_all_of(*stream, candidates);
-                    continue;
-                };
-                for condition in held {
-                    if let Some(plans) = population.by_condition.get(&condition) {
-                        self.take(plans, candidates);
+                let Some(selection) = population.selection(*stream) else { continue };
+                match self.probe(*stream) {
+                    Ok(held) => {
+                        self.take_waiting(held, candidates);
+                        if self.worker.not_numeric[*stream as usize].is_some() {
+                            self.take_waiting(selection.numbers.values().copied(), candidates);
+                        }
                     }
-                }
-                if self.worker.not_numeric[*stream as usize].is_some() {
-                    self.take_all_of(*stream, candidates);
+                    // Errors are for the plans that meet them again.
+                    Err(_) => {
+                        self.worker.is_unsure = true;
+                        let waiting = selection.texts.values().chain(selection.numbers.values());
+                        self.take_waiting(waiting.copied(), candidates);
+                    }
                 }
             }
         }
@@ -53,11 +54,10 @@ impl Execution<'_> {
         }
     }
 
-    /// Takes all plans that wait for an equality on a stream.
-    fn take_all_of(&mut self, stream: StreamId, candidates: &mut Vec<PlanId>) {
+    /// Takes the plans that wait for one of these conditions.
+    fn take_waiting(&mut self, conditions: impl IntoIterator<Item = ConditionId>, candidates: &mut Vec<PlanId>) {
         let population = self.population;
-        let Some(selection) = population.selection(stream) else { return };
-        for condition in selection.conditions() {
+        for condition in conditions {
             if let Some(plans) = population.by_condition.get(&condition) {
                 self.take(plans, candidates);
             }
@@ -71,18 +71,10 @@ impl Execution<'_> {
         let mut nodes = std::mem::take(&mut self.worker.path_nodes);
         nodes.clear();
         self.worker.walk.nodes(path, &mut nodes);
-        let mut may_hold = false;
-        for node in &nodes {
-            may_hold = (!selection.texts.is_empty()
-                && self.constant_text(*node).is_some_and(|text| selection.texts.contains_key(&text)))
-                || (!selection.numbers.is_empty()
-                    && self
-                        .number(*node)
-                        .is_none_or(|number| selection.numbers.contains_key(&(number + 0.0).to_bits())));
-            if may_hold {
-                break;
-            }
-        }
+        let may_hold = nodes.iter().any(|node| {
+            let (text, number, is_odd) = self.found(selection, *node);
+            text.is_some() || number.is_some() || is_odd
+        });
         self.worker.path_nodes = nodes;
         may_hold
     }

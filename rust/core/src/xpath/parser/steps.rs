@@ -8,7 +8,8 @@ use crate::xpath::lexer::Token;
 use crate::xpath::semantics::Type;
 use crate::xpath::symbols::NameTest;
 
-fn axis_named(name: &str) -> Option<Axis> {
+/// The axis of a name.
+pub(crate) fn axis_named(name: &str) -> Option<Axis> {
     Some(match name {
         "ancestor" => Axis::Ancestor,
         "ancestor-or-self" => Axis::AncestorOrSelf,

@@ -1,0 +1,180 @@
+//! Batches of subscriptions, from columns to the populations of an index.
+
+use crate::arrow::strings;
+use crate::document::borrow;
+use crate::errors::{Failed, Fields};
+use crate::transformations::{CHUNK, Transformations, Unparsed, parse_all};
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, BooleanArray, RecordBatch, StringArray};
+use arrow_schema::DataType;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use sardonyx_core::index::Population;
+use sardonyx_core::index::bulk::{Registration, build};
+use sardonyx_core::xpath::parser::{QueryLimits, StaticContext};
+use std::collections::HashMap;
+
+/// Refused rows: row, subscription id, error.
+pub(crate) type Refused = Vec<(u64, String, Fields)>;
+
+/// The columns of a batch of subscriptions.
+pub(crate) struct Columns {
+    pub(crate) ids: StringArray,
+    queries: StringArray,
+    namespaces: Option<StringArray>,
+    ignore_namespaces: Option<BooleanArray>,
+    streams: Option<StringArray>,
+    languages: Option<StringArray>,
+    notify_empty: Option<BooleanArray>,
+}
+
+impl Columns {
+    /// Finds the columns of a batch.
+    pub(crate) fn new(batch: &RecordBatch) -> PyResult<Columns> {
+        let needed = |name: &str| {
+            let column = batch.column_by_name(name).ok_or_else(|| {
+                let fields = batch.schema_ref().fields();
+                let given: Vec<&str> = fields.iter().map(|field| field.name().as_str()).collect();
+                PyValueError::new_err(format!("the table has no column {name:?}; it has {given:?}"))
+            })?;
+            strings(column, name)
+        };
+        let optional = |name: &str| batch.column_by_name(name).map(|column| strings(column, name)).transpose();
+        let flags = |name: &str| match batch.column_by_name(name) {
+            Some(column) if column.data_type() == &DataType::Boolean => Ok(Some(column.as_boolean().clone())),
+            Some(column) if column.data_type() != &DataType::Null => {
+                Err(PyTypeError::new_err(format!("{name} must be a boolean column, not {}", column.data_type())))
+            }
+            _ => Ok(None),
+        };
+        Ok(Columns {
+            ids: needed("subscription_id")?,
+            queries: needed("query")?,
+            namespaces: optional("namespaces")?,
+            ignore_namespaces: flags("ignore_namespaces")?,
+            streams: optional("stream")?,
+            languages: optional("language")?,
+            notify_empty: flags("notify_empty")?,
+        })
+    }
+}
+
+fn flag(column: &Option<BooleanArray>, row: usize) -> bool {
+    column.as_ref().is_some_and(|column| column.is_valid(row) && column.value(row))
+}
+
+fn field(column: &Option<StringArray>, row: usize) -> Option<&str> {
+    column.as_ref().filter(|column| column.is_valid(row)).map(|column| column.value(row))
+}
+
+/// Namespace maps by their JSON text: most subscriptions of a population share a few.
+struct NamespaceMaps<'a>(HashMap<&'a str, Result<Pairs, Fields>>);
+
+type Pairs = Vec<(String, String)>;
+/// A map as parsing takes it, or why there is none.
+type BorrowedPairs<'m> = Result<Vec<(&'m str, &'m str)>, &'m Fields>;
+
+impl<'a> NamespaceMaps<'a> {
+    fn new(batches: &'a [Columns]) -> NamespaceMaps<'a> {
+        let mut maps = HashMap::new();
+        for json in batches.iter().filter_map(|columns| columns.namespaces.as_ref()).flat_map(|column| column.iter()) {
+            let Some(json) = json else { continue };
+            maps.entry(json).or_insert_with(|| {
+                if json.is_empty() {
+                    return Ok(Vec::new());
+                }
+                let map: HashMap<String, String> = serde_json::from_str(json).map_err(|error| {
+                    let message = format!("namespaces must be a JSON object from prefix to URI: {error}");
+                    Fields::new("invalid_field", message)
+                })?;
+                let mut pairs: Pairs = map.into_iter().collect();
+                pairs.sort_unstable();
+                Ok(pairs)
+            });
+        }
+        NamespaceMaps(maps)
+    }
+}
+
+/// Registers batches; gives the rows that were refused.
+pub(crate) fn register(
+    population: &Population,
+    transformations: &Transformations,
+    limits: QueryLimits,
+    batches: &[Columns],
+) -> Result<Refused, Failed> {
+    let maps = NamespaceMaps::new(batches);
+    let maps: HashMap<&str, BorrowedPairs<'_>> =
+        maps.0.iter().map(|(json, map)| (*json, map.as_ref().map(|pairs| borrow(pairs)))).collect();
+    let mut refused: Refused = Vec::new();
+    let mut unparsed: Vec<Unparsed<'_>> = Vec::new();
+    let mut registrations = Vec::with_capacity(batches.iter().map(|columns| columns.ids.len()).sum());
+    let rows = batches.iter().flat_map(|columns| (0..columns.ids.len()).map(move |row| (columns, row)));
+    for (number, (columns, row)) in rows.enumerate() {
+        let missing = if columns.ids.is_null(row) { "subscription_id" } else { "query" };
+        if columns.ids.is_null(row) || columns.queries.is_null(row) {
+            let id = if columns.ids.is_valid(row) { columns.ids.value(row) } else { "" };
+            let fields = Fields::new("invalid_field", format!("{missing} is missing"));
+            refused.push((number as u64, id.to_owned(), fields));
+            continue;
+        }
+        let id = columns.ids.value(row);
+        let namespaces = match field(&columns.namespaces, row)
+            .map_or(Ok(&[][..]), |json| maps[json].as_ref().map(Vec::as_slice).map_err(|fields| (*fields).clone()))
+        {
+            Ok(namespaces) => namespaces,
+            Err(fields) => {
+                refused.push((number as u64, id.to_owned(), fields));
+                continue;
+            }
+        };
+        if field(&columns.languages, row) == Some("xquery") {
+            unparsed.push(Unparsed {
+                row: number as u64,
+                id,
+                query: columns.queries.value(row),
+                namespaces,
+                stream: field(&columns.streams, row),
+                notify_empty: flag(&columns.notify_empty, row),
+            });
+            continue;
+        }
+        let ignore_namespaces = flag(&columns.ignore_namespaces, row);
+        registrations.push(Registration {
+            row: number as u64,
+            id,
+            stream: field(&columns.streams, row),
+            query: columns.queries.value(row),
+            context: StaticContext { namespaces, ignore_namespaces, limits },
+        });
+    }
+    let (builder, errors) = build(registrations.iter().copied())?;
+    let ids: HashMap<u64, &str> = registrations.iter().map(|entry| (entry.row, entry.id)).collect();
+    refused.extend(errors.into_iter().map(|(row, error)| (row, ids[&row].to_owned(), error.into())));
+    // An id is registered once, in whichever language it came last.
+    if !transformations.read().is_empty() && !registrations.is_empty() {
+        transformations.unregister(registrations.iter().map(|entry| entry.id), limits)?;
+    }
+    if !registrations.is_empty() || unparsed.is_empty() {
+        population.register(builder)?;
+    }
+    let last: HashMap<&str, u64> = registrations.iter().map(|entry| (entry.id, entry.row)).collect();
+    unparsed.retain(|entry| last.get(entry.id).is_none_or(|other| *other < entry.row));
+    // What was parsed takes more memory than what is kept of it: a few at a time.
+    for chunk in unparsed.chunks(CHUNK) {
+        let mut accepted = Vec::with_capacity(chunk.len());
+        for parsed in parse_all(chunk, limits) {
+            match parsed {
+                Ok(registration) => accepted.push(registration),
+                Err((row, id, error)) => refused.push((row, id.to_owned(), error.into())),
+            }
+        }
+        population.unregister(accepted.iter().map(|entry| &*entry.id));
+        transformations.register(accepted);
+    }
+    if !unparsed.is_empty() {
+        transformations.changed();
+    }
+    refused.sort_by_key(|(row, _, _)| *row);
+    Ok(refused)
+}
