@@ -8,9 +8,11 @@
 
 pub mod document;
 pub mod index;
+pub mod join;
 pub mod matcher;
 pub mod paths;
 pub mod predicates;
 pub mod transform;
 pub mod xpath;
 pub mod xquery;
+pub mod xscl;
