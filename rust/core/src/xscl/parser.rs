@@ -250,7 +250,8 @@ impl<'t> Parser<'t> {
 
     /// Checks the tokens from `from` up to `to` as an XPath expression.
     pub(super) fn piece(&mut self, from: usize, to: usize) -> Outcome<Piece> {
-        let (start, end) = (self.token(from).start, self.token(to - 1).end);
+        // With the white space behind, so that what is missing is missed at the next token.
+        let (start, end) = (self.token(from).start, self.token(to).start);
         let parsed = self.xpath.parse(&self.tokens.clean[start..end], &self.context, &mut self.symbols);
         let parsed = parsed.map_err(|error| in_piece(error, self.source, start))?;
         Ok(Piece {

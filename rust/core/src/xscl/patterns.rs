@@ -59,7 +59,9 @@ impl<'t> Parser<'t> {
             Kind::Slash | Kind::SlashSlash => None,
             Kind::Name | Kind::Literal => Some(self.stream_name()?),
             _ => {
-                return Err(self.unexpected("a block, which is a path from / or // with or without a stream before it,"));
+                return Err(
+                    self.unexpected("a block, which is a path from / or // with or without a stream before it,")
+                );
             }
         };
         if !matches!(self.kind(), Kind::Slash | Kind::SlashSlash) {
