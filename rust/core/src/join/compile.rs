@@ -196,7 +196,9 @@ pub(super) fn pair(
             None => Output { is_left: false, definition: right.known[at] },
         })
         .collect();
-    wanted.extend(outputs.iter().map(|output| output.definition).filter(|id| parts.definitions[*id].key.parent.is_some()));
+    wanted.extend(
+        outputs.iter().map(|output| output.definition).filter(|id| parts.definitions[*id].key.parent.is_some()),
+    );
     let sides = [(true, left), (false, right)].map(|(is_left, unit)| {
         let given = outputs.iter().filter(|output| output.is_left == is_left).map(|output| output.definition);
         side(unit.source, &compared(is_left), &given.collect::<Vec<_>>(), parts)
@@ -218,21 +220,14 @@ pub(super) fn pair(
 
 /// A query of one block.
 pub(super) fn single(unit: &Unit, given: &[NodeAt], parts: &Parts, held: Held) -> Compiled {
-    let outputs: Box<[Output]> =
-        given.iter().map(|at| Output { is_left: false, definition: unit.known[at] }).collect();
+    let outputs: Box<[Output]> = given.iter().map(|at| Output { is_left: false, definition: unit.known[at] }).collect();
     let definitions: Vec<DefinitionId> = outputs.iter().map(|output| output.definition).collect();
     let root = parts.sources[unit.source].definitions[0];
     let wanted = definitions.iter().copied().chain([root]).collect();
     let repeats = !tells_apart(unit.source, false, &outputs, parts);
     let right = side(unit.source, &[], &definitions, parts);
-    let key = QueryKey {
-        kind: OperatorKind::Join,
-        window: 0,
-        edges: [].into(),
-        left: None,
-        right: unit.source,
-        outputs,
-    };
+    let key =
+        QueryKey { kind: OperatorKind::Join, window: 0, edges: [].into(), left: None, right: unit.source, outputs };
     Compiled { key, left: Side::default(), right, repeats, held, wanted }
 }
 
@@ -251,9 +246,7 @@ fn side(source: SourceId, compared: &[DefinitionId], given: &[DefinitionId], par
         nodes.extend(way);
     }
     nodes.push(parts.sources[source].definitions[0]);
-    let depth = |id: &DefinitionId| {
-        std::iter::successors(Some(*id), |at| parts.definitions[*at].key.parent).count()
-    };
+    let depth = |id: &DefinitionId| std::iter::successors(Some(*id), |at| parts.definitions[*at].key.parent).count();
     nodes.sort_unstable_by_key(|id| (depth(id), *id));
     nodes.dedup();
     sensitive.extend(given.iter().map(|id| parts.definitions[*id].slot));

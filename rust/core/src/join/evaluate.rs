@@ -41,7 +41,12 @@ impl State {
     ///
     /// # Errors
     /// If the state would grow beyond its limit; then nothing of the document is kept or joined.
-    pub fn join(&mut self, population: &Population, arrived: &Arrived<'_>, joined: &mut Joined) -> Result<(), StateFull> {
+    pub fn join(
+        &mut self,
+        population: &Population,
+        arrived: &Arrived<'_>,
+        joined: &mut Joined,
+    ) -> Result<(), StateFull> {
         self.decisions.renew(population.version(), self.settings.memory_bytes);
         if arrived.units.is_empty() {
             self.note(arrived);
@@ -255,7 +260,12 @@ impl State {
                     FoundDocument { stream, id, time: entry.time, root: part.root, text }
                 });
                 let version = units().map(|unit| unit.version).min().unwrap_or(0);
-                run.joined.found.push(Found { query: id, version, documents: documents.collect(), nodes: nodes.clone() });
+                run.joined.found.push(Found {
+                    query: id,
+                    version,
+                    documents: documents.collect(),
+                    nodes: nodes.clone(),
+                });
             }
         }
         if let (Some(source), [Some(left), Some(right)]) = (query.found, sides) {

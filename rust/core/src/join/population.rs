@@ -38,7 +38,9 @@ pub enum RegisterError {
     #[error("{0}")]
     Path(#[from] XPathError),
     /// Its results would come back to it.
-    #[error("PUBLISH {stream} closes a cycle: what is published on {stream} leads to {reads}, which this subscription reads")]
+    #[error(
+        "PUBLISH {stream} closes a cycle: what is published on {stream} leads to {reads}, which this subscription reads"
+    )]
     Cycle {
         /// The stream that it publishes.
         stream: Arc<str>,
@@ -181,7 +183,10 @@ impl Population {
     ///
     /// # Panics
     /// If there are more different pattern nodes than one index can number.
-    pub fn register(&mut self, registrations: impl IntoIterator<Item = Registration>) -> Vec<(Arc<str>, RegisterError)> {
+    pub fn register(
+        &mut self,
+        registrations: impl IntoIterator<Item = Registration>,
+    ) -> Vec<(Arc<str>, RegisterError)> {
         self.version += 1;
         let mut wanted: Vec<DefinitionId> = Vec::new();
         let mut refused = Vec::new();
@@ -218,10 +223,9 @@ impl Population {
         self.remove(&id);
         let shape = match parsed.select {
             Select::Roots => Shape::Roots,
-            Select::Construct { module, variables } => Shape::Constructed {
-                module: module.into(),
-                blocks: variables.iter().map(|at| at.block).collect(),
-            },
+            Select::Construct { module, variables } => {
+                Shape::Constructed { module: module.into(), blocks: variables.iter().map(|at| at.block).collect() }
+            }
         };
         let last = steps[steps.len() - 1];
         self.publishers += usize::from(publish.is_some());
@@ -300,7 +304,8 @@ impl Population {
             own.definitions.extend(more.definitions);
             let queries = &self.queries;
             let outputs_of = |query: QueryId| -> Vec<Output> { queries[query].key.outputs.to_vec() };
-            let compiled = pair(operator, &left, &right, &given, &mut self.parts, &outputs_of, std::mem::take(&mut own));
+            let compiled =
+                pair(operator, &left, &right, &given, &mut self.parts, &outputs_of, std::mem::take(&mut own));
             let query = self.step(compiled, wanted);
             steps.push(query);
             if !is_last {
@@ -325,7 +330,10 @@ impl Population {
             left: step.left,
             right: step.right,
             repeats: step.repeats,
-            gives_roots: key.outputs.iter().all(|output| self.parts.definitions[output.definition].key.parent.is_none()),
+            gives_roots: key
+                .outputs
+                .iter()
+                .all(|output| self.parts.definitions[output.definition].key.parent.is_none()),
             since: self.version,
             subscriptions: Vec::new(),
             found: None,

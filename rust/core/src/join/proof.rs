@@ -17,7 +17,6 @@ pub type Given = SmallVec<[NodeId; 2]>;
 /// A pattern node that has to be given a node.
 struct Variable {
     is_left: bool,
-    definition: DefinitionId,
     /// The place of its parent among the variables; None: the root.
     parent: Option<usize>,
     /// The place of its node in what is given out.
@@ -130,13 +129,14 @@ impl<'u> Proof<'u> {
                     .map(|(_, at)| at);
                 numbers.insert((is_left, *definition), self.variables.len());
                 let equal = Vec::new();
-                let definition = *definition;
-                self.variables.push(Variable { is_left, definition, parent, output, candidates, equal });
+
+                self.variables.push(Variable { is_left, parent, output, candidates, equal });
             }
         }
         for edge in &query.key.edges {
             let edge = &parts.edges[*edge];
-            let place = |is_left: bool, operand: u32| numbers.get(&(is_left, parts.operands[operand].definition)).copied();
+            let place =
+                |is_left: bool, operand: u32| numbers.get(&(is_left, parts.operands[operand].definition)).copied();
             let (left, right) = (place(true, edge.left), place(false, edge.right));
             if let Some(at) = left {
                 self.variables[at].equal.push((right, edge.left, edge.right));
@@ -189,7 +189,8 @@ impl<'u> Proof<'u> {
             let ready = |at: &usize| self.variables[*at].parent.is_none_or(|parent| chosen.contains(&parent));
             let ties = |at: usize| {
                 let variable = &self.variables[at];
-                let compared = variable.equal.iter().filter(|(other, _, _)| other.is_none_or(|other| chosen.contains(&other)));
+                let compared =
+                    variable.equal.iter().filter(|(other, _, _)| other.is_none_or(|other| chosen.contains(&other)));
                 let hangs = usize::from(variable.parent.is_some());
                 (compared.count() + hangs, std::cmp::Reverse(variable.candidates.len()))
             };
@@ -208,7 +209,8 @@ impl<'u> Proof<'u> {
         found: &mut BTreeSet<Given>,
     ) -> Result<(), EvaluateError> {
         let Some(at) = order.get(depth).copied() else {
-            let mut outputs: Vec<usize> = order.iter().copied().filter(|at| self.variables[*at].output.is_some()).collect();
+            let mut outputs: Vec<usize> =
+                order.iter().copied().filter(|at| self.variables[*at].output.is_some()).collect();
             outputs.sort_unstable();
             let node = |at: usize| self.unit(self.variables[at].is_left).bindings[self.chosen[at] as usize].node;
             found.insert(outputs.into_iter().map(node).collect());

@@ -116,7 +116,12 @@ fn hear_derived(
     outcome: &mut Outcome,
 ) -> VecDeque<Derived> {
     // It was written by us, of documents that were within their limits.
-    let limits = Limits { document_bytes: usize::MAX, text_bytes: usize::MAX, depth: u16::MAX as usize - 1, ..Limits::default() };
+    let limits = Limits {
+        document_bytes: usize::MAX,
+        text_bytes: usize::MAX,
+        depth: u16::MAX as usize - 1,
+        ..Limits::default()
+    };
     let Ok(document) = Parser::new(limits).parse_str(&derived.text) else { return VecDeque::new() };
     let mut worker = population.worker();
     let published = Published { document: &document, stream: Some(&derived.stream), is_derived: true };

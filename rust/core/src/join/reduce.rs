@@ -98,10 +98,7 @@ mod tests {
         ]);
         let reduced = reduce(&block, &[false, false, true, false, true, false]);
         let found: Vec<(Option<u16>, &str)> = reduced.nodes.iter().map(|node| (node.parent, &*node.path)).collect();
-        assert_eq!(
-            found,
-            [(None, "//blog"), (Some(0), ".//author[./mail]/name"), (Some(0), "./title[./@lang]")]
-        );
+        assert_eq!(found, [(None, "//blog"), (Some(0), ".//author[./mail]/name"), (Some(0), "./title[./@lang]")]);
         assert_eq!(reduced.places, [Some(0), None, Some(1), None, Some(2), None]);
     }
 

@@ -94,7 +94,10 @@ pub fn result(subscription: &Subscription, found: &Found, cost_limit: u64) -> Re
                 ..Limits::default()
             };
             let document = Parser::new(limits).parse_str(&source).map_err(|error| {
-                TransformError::dynamic("SDXJ0001", format!("what the state keeps of a document can not be read: {error}"))
+                TransformError::dynamic(
+                    "SDXJ0001",
+                    format!("what the state keeps of a document can not be read: {error}"),
+                )
             })?;
             let roots: Vec<NodeId> = document.children(document.root_element()).collect();
             let nodes = found.nodes.iter().zip(blocks).map(|(node, block)| {

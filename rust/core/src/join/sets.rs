@@ -196,18 +196,13 @@ impl Decisions {
         let mut decided = Decided { is_plain: true, ..Decided::default() };
         for id in population.trie().subsets(&self.sets[set as usize]) {
             let query = &population.queries()[id];
-            let needs_proof =
-                share(&query.left.sensitive, &left_key.1) || share(&query.right.sensitive, &right_key.1);
+            let needs_proof = share(&query.left.sensitive, &left_key.1) || share(&query.right.sensitive, &right_key.1);
             let candidate = Candidate { window: query.key.window, query: id, since: query.since, needs_proof };
             decided.newest = decided.newest.max(query.since);
-            let publishes = || {
-                query.subscriptions.iter().any(|number| population.subscriptions()[*number].publish.is_some())
-            };
-            decided.is_plain &= !needs_proof
-                && query.gives_roots
-                && !query.repeats
-                && query.found.is_none()
-                && !publishes();
+            let publishes =
+                || query.subscriptions.iter().any(|number| population.subscriptions()[*number].publish.is_some());
+            decided.is_plain &=
+                !needs_proof && query.gives_roots && !query.repeats && query.found.is_none() && !publishes();
             match query.key.kind {
                 OperatorKind::FollowedBy => decided.followed.push(candidate),
                 OperatorKind::Join => decided.joined.push(candidate),

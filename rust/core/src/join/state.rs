@@ -59,7 +59,9 @@ pub struct Arrived<'a> {
 
 /// The state has no room for a document; nothing of it was kept or joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the state of joins would take {needed} bytes, more than state_bytes = {limit}; shorter windows, or fewer, need less")]
+#[error(
+    "the state of joins would take {needed} bytes, more than state_bytes = {limit}; shorter windows, or fewer, need less"
+)]
 pub struct StateFull {
     /// What it would take.
     pub needed: usize,
@@ -239,7 +241,13 @@ impl State {
     }
 
     /// Makes a unit of what was found in a document. It is not looked at by others before [`State::keep`].
-    pub(super) fn unit(&mut self, population: &Population, arrived: &Arrived<'_>, witness: &UnitWitness<'_>, document: DocumentId) -> Unit {
+    pub(super) fn unit(
+        &mut self,
+        population: &Population,
+        arrived: &Arrived<'_>,
+        witness: &UnitWitness<'_>,
+        document: DocumentId,
+    ) -> Unit {
         let mut cells: Vec<Cell> = witness
             .values
             .iter()
@@ -306,7 +314,8 @@ impl State {
         let parts = population.parts();
         let source = parts.sources.get(unit.source).filter(|source| source.is_kept());
         let until = source.map(|source| source.needed_until(unit.time));
-        let passed = |until: Option<i64>| until.zip(self.watermark()).is_some_and(|(until, watermark)| until < watermark);
+        let passed =
+            |until: Option<i64>| until.zip(self.watermark()).is_some_and(|(until, watermark)| until < watermark);
         let Some(until) = until.filter(|until| !passed(*until)) else { return self.discard(unit) };
         let (bytes, serial, time) = (unit.memory_bytes(), unit.serial, unit.time);
         let head = Head {

@@ -150,8 +150,7 @@ fn wanted(
     }
     let mut wanted: Vec<(SourceId, usize, DefinitionId)> = Vec::new();
     for id in matches.iter().filter_map(|(segment, number)| definition(segment as usize, number)) {
-        let way: Vec<DefinitionId> =
-            std::iter::successors(Some(id), |at| parts.definitions[*at].key.parent).collect();
+        let way: Vec<DefinitionId> = std::iter::successors(Some(id), |at| parts.definitions[*at].key.parent).collect();
         let source = parts.definitions[id].key.source;
         wanted.extend(way.iter().rev().enumerate().map(|(depth, id)| (source, depth, *id)));
     }
@@ -178,8 +177,15 @@ struct Search<'s, 'd> {
 }
 
 impl<'d> Search<'_, 'd> {
-    fn nodes(&mut self, path: u32, constants: &[ConstantRef<'_>], from: NodeRef) -> Result<Vec<NodeRef>, EvaluateError> {
-        if self.shares && let Some(known) = self.remembered.get(&(path, from)) {
+    fn nodes(
+        &mut self,
+        path: u32,
+        constants: &[ConstantRef<'_>],
+        from: NodeRef,
+    ) -> Result<Vec<NodeRef>, EvaluateError> {
+        if self.shares
+            && let Some(known) = self.remembered.get(&(path, from))
+        {
             return Ok(known.clone());
         }
         let query = self.population.paths().get(path).query();
@@ -209,7 +215,8 @@ impl<'d> Search<'_, 'd> {
             let mut ranges = vec![(definitions[0], 0..1_usize)];
             for (id, (path, constants)) in definitions.iter().zip(&paths).skip(1) {
                 let parent = parts.definitions[*id].key.parent;
-                let above = ranges.iter().find(|(other, _)| Some(*other) == parent).map_or(0..0, |(_, range)| range.clone());
+                let above =
+                    ranges.iter().find(|(other, _)| Some(*other) == parent).map_or(0..0, |(_, range)| range.clone());
                 let start = bindings.len();
                 for place in above {
                     let from = NodeRef::tree(bindings[place].node);
