@@ -150,7 +150,8 @@ class _Writer:
         joint = self.of(" ", "\n   ")
         equalities = f"{joint}{self.word('AND')} ".join(map(self.equality, operator.equalities))
         window = window_text(operator.window_us, self.random if self.varied else None)
-        return f"{self.word(kind)}{self.of('', ' ')}{{{self.of('', ' ')}{equalities}{self.of('', ' ')}, {window}{self.of('', ' ')}}}"
+        inner = f"{self.of('', ' ')}{equalities}{self.of('', ' ')}, {window}{self.of('', ' ')}"
+        return f"{self.word(kind)}{self.of('', ' ')}{{{inner}}}"
 
     def equality(self, equality: Equality) -> str:
         sides = [self.operand(equality.left), self.operand(equality.right)]

@@ -85,6 +85,10 @@ def canonical(xml: str) -> str:
     return str(etree.tostring(etree.fromstring(xml), method="c14n", exclusive=True).decode())
 
 
+def _quoted(text: str) -> str:
+    return _escaped(text).replace('"', "&quot;").replace("\n", "&#10;").replace("\t", "&#9;")
+
+
 def _escaped(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("\r", "&#13;")
 
@@ -298,10 +302,7 @@ def result_of(query: Query, paths: Paths, rows: Sequence[Row]) -> str:
 
 
 def _constructed(element: Element, nodes: Bindings, paths: Paths) -> str:
-    attributes = "".join(
-        f' {name}="{_escaped(nodes[variable].value).replace(chr(34), "&quot;").replace(chr(10), "&#10;").replace(chr(9), "&#9;")}"'
-        for name, variable in element.attributes
-    )
+    attributes = "".join(f' {name}="{_quoted(nodes[variable].value)}"' for name, variable in element.attributes)
     content = "".join(
         _constructed(part, nodes, paths) if isinstance(part, Element) else _content(part, nodes, paths)
         for part in element.content

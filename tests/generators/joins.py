@@ -4,10 +4,11 @@ Values come from small alphabets and times from a small grid whose steps are tho
 and much falls on the ends of windows or a microsecond beside them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 
+from tests.generators.reduce import smaller_documents
 from tests.join_queries import (
     Block,
     Content,
@@ -20,6 +21,7 @@ from tests.join_queries import (
     Query,
     Step,
     Subscription,
+    variables_of,
 )
 from tests.join_text import to_text
 
@@ -165,6 +167,95 @@ class _Block:
 
     def frozen(self) -> Block:
         return Block(self.stream, tuple(step.frozen() for step in self.steps))
+
+
+def reduced(scenario: Scenario, fails: Callable[[Scenario], bool], rounds: int = 400) -> Scenario:
+    """A scenario that still fails, and from which nothing can be dropped without its passing (within `rounds`)."""
+    for _ in range(rounds):
+        better = next((one for one in _smaller(scenario) if fails(one)), None)
+        if better is None:
+            break
+        scenario = better
+    return scenario
+
+
+def _smaller(scenario: Scenario) -> Iterator[Scenario]:
+    """Scenarios with one thing less, the larger things first."""
+    actions = scenario.actions
+    for size in (8, 3, 1):
+        for at in range(0, len(actions), size):
+            yield replace(scenario, actions=actions[:at] + actions[at + size :])
+    for at, action in enumerate(actions):
+        for shorter in _smaller_actions(action):
+            yield replace(scenario, actions=(*actions[:at], shorter, *actions[at + 1 :]))
+    if scenario.together:
+        yield replace(scenario, together=False)
+    if scenario.lateness_us:
+        yield replace(scenario, lateness_us=0)
+
+
+def _smaller_actions(action: Action) -> Iterator[Action]:
+    for at, message in enumerate(action.messages):
+        before, after = action.messages[:at], action.messages[at + 1 :]
+        if len(action.messages) > 1:
+            yield replace(action, messages=before + after)
+        for xml in smaller_documents(message.xml):
+            if len(xml) < len(message.xml):
+                yield replace(action, messages=(*before, replace(message, xml=xml), *after))
+    if action.subscription is not None:
+        for query in _smaller_queries(action.subscription.query):
+            if to_text(query) != action.text:
+                yield replace(action, subscription=replace(action.subscription, query=query), text=to_text(query))
+
+
+def _smaller_queries(query: Query) -> Iterator[Query]:
+    yield query  # in the plainest spelling
+    if query.publish is not None:
+        yield replace(query, publish=None)
+    if query.select is not None:
+        yield replace(query, select=None)
+    if query.operators:
+        yield replace(query, blocks=query.blocks[:-1], operators=query.operators[:-1])
+        if len(query.operators) == 1:
+            yield replace(query, blocks=query.blocks[1:], operators=())
+    for at, operator in enumerate(query.operators):
+        for number in range(len(operator.equalities)):
+            fewer = operator.equalities[:number] + operator.equalities[number + 1 :]
+            if fewer:
+                shorter = replace(operator, equalities=fewer)
+                yield replace(query, operators=(*query.operators[:at], shorter, *query.operators[at + 1 :]))
+    used = {
+        side.variable
+        for operator in query.operators
+        for each in operator.equalities
+        for side in (each.left, each.right)
+    } | (set() if query.select is None else query.select.variables())
+    for at, block in enumerate(query.blocks):
+        for steps in _smaller_steps(block.steps, used):
+            yield replace(query, blocks=(*query.blocks[:at], replace(block, steps=steps), *query.blocks[at + 1 :]))
+
+
+def _smaller_steps(steps: tuple[Step, ...], used: set[str]) -> Iterator[tuple[Step, ...]]:
+    """Paths with one predicate, conjunct or step less that still bind what is used."""
+    for at, step in enumerate(steps):
+        before, after = steps[:at], steps[at + 1 :]
+        if len(steps) > 1 and not used & set(variables_of((step,))):
+            yield before + after
+        if step.variable is not None and step.variable not in used:
+            yield (*before, replace(step, variable=None), *after)
+        for number, predicate in enumerate(step.predicates):
+            rest = step.predicates[:number], step.predicates[number + 1 :]
+            for place, conjunct in enumerate(predicate):
+                bound = set() if isinstance(conjunct, str) else set(variables_of(conjunct.steps))
+                if not used & bound:
+                    fewer = predicate[:place] + predicate[place + 1 :]
+                    kept = (fewer,) if fewer else ()
+                    yield (*before, replace(step, predicates=(*rest[0], *kept, *rest[1])), *after)
+                elif not isinstance(conjunct, str):
+                    for shorter in _smaller_steps(conjunct.steps, used):
+                        if variables_of(shorter):
+                            fewer = (*predicate[:place], Pattern(shorter), *predicate[place + 1 :])
+                            yield (*before, replace(step, predicates=(*rest[0], fewer, *rest[1])), *after)
 
 
 def scenario(seed: int) -> Scenario:
