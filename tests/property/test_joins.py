@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from sardonyx import Broker, Document
+from sardonyx import Broker, Document, errors
 from tests import join_runs
 from tests.generators.joins import Scenario, reduced, scenario
-from tests.joins import Material, TooManyError
+from tests.joins import TooManyError
 from tests.property.profiles import PAIRS, SEED
 
 SCENARIOS = PAIRS // 10
@@ -32,7 +32,10 @@ def _expected(seed: int) -> tuple[Scenario, join_runs.Outcome] | None:
 
 
 def _fault(made: Scenario, told: join_runs.Outcome, restart: Path | None, shuffled: bool) -> str | None:
-    found = join_runs.played(made, restart, shuffled)
+    try:
+        found = join_runs.played(made, restart, shuffled)
+    except (errors.SardonyxError, AssertionError) as error:
+        return f"{type(error).__name__}: {error}"
     if len(set(found.ids)) != len(found.ids):
         return "two notifications have one id"
     return told.difference(found)
@@ -55,10 +58,8 @@ def _report(made: Scenario, restart: Path | None, shuffled: bool) -> str:
     def fails(one: Scenario) -> bool:
         try:
             fault = _fault(one, join_runs.expected(one), restart, shuffled)
-        except (AssertionError, TooManyError):
-            return False
-        except Exception as error:
-            fault = type(error).__name__
+        except (AssertionError, TooManyError, StopIteration, KeyError):
+            return False  # it makes no sense any longer
         kind[:] = [fault] if fault else kind
         return fault is not None
 
@@ -92,8 +93,8 @@ def test_material() -> None:
         found["normals"] += any("normalize-space" in text for text in texts)
         found["without stream"] += any(message.stream is None for message in made.messages)
     least = {
-        "joined": 200, "chain of 1": 60, "chain of 2": 120, "chain of 3": 12, "chain of 4": 3, "derived": 10, "late": 120,
-        "several": 60, "repeated": 100, "refused": 4, "together": 150, "selecting": 100, "normals": 100,
+        "joined": 200, "chain of 1": 60, "chain of 2": 120, "chain of 3": 12, "chain of 4": 3, "derived": 10,
+        "late": 120, "several": 60, "repeated": 100, "refused": 4, "together": 150, "selecting": 100, "normals": 100,
         "without stream": 80,
     }  # fmt: skip
     assert {name: found[name] for name, count in least.items() if found[name] < count} == {}, found

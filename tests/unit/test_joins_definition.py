@@ -4,7 +4,8 @@ from random import Random
 
 import pytest
 
-from tests.generators.joins import scenario
+from tests import join_runs
+from tests.generators.joins import Scenario, reduced, scenario
 from tests.join_queries import (
     Block,
     Content,
@@ -358,3 +359,21 @@ def test_scenarios_are_decided_by_their_seed() -> None:
     """The same seed gives the same scenario, and different seeds different ones."""
     assert str(scenario(7)) == str(scenario(7))
     assert len({str(scenario(seed)) for seed in range(50)}) == 50
+
+
+def test_reducer() -> None:
+    """A scenario is cut down to what makes it fail: here two documents and one subscription that joins them."""
+
+    def fails(one: Scenario) -> bool:
+        try:
+            told = join_runs.expected(one).told
+        except (StopIteration, KeyError):
+            return False
+        return any(len(documents) == 2 for counter in told for _, documents, _ in counter)
+
+    found = next(one for one in map(scenario, range(20, 200)) if fails(one))
+    smallest = reduced(found, fails)
+    assert len(smallest.messages) == 2
+    assert sum(action.subscription is not None for action in smallest.actions) == 1
+    assert "register" in str(smallest)
+    assert len(str(smallest)) < 500
