@@ -81,7 +81,7 @@ class _Reader:
     def query(self) -> Query:
         select = None
         if self.word("select") and self.find(r"\*") is None:
-            constructor = re.compile(r"(.*?>)\s*(?=(?:FROM|from)\b)", re.DOTALL).match(self.text, self.at)
+            constructor = re.compile(r"(.*>)\s*(?=(?:FROM|from)\b)", re.DOTALL).match(self.text, self.at)
             assert constructor, self.text
             used = sorted(set(re.findall(rf"\$({NAME})", constructor[1])))
             inner = set(re.findall(rf"(?:for|let)\s+\$({NAME})", constructor[1]))
