@@ -82,7 +82,7 @@ def sets(as_json: bool) -> None:
 @click.option("--documents-as", type=click.Choice(["xml", "jsonl", "parquet"]), default="xml", show_default=True,
               help="A folder of files, or one file with document_id and payload.")  # fmt: skip
 @click.option("--subscriptions-as", type=click.Choice(["txt", "csv", "jsonl", "parquet"]),
-              help="Format of the subscriptions.  [default: txt; jsonl for prefixes and transformations]")  # fmt: skip
+              help="Format of the subscriptions.  [default: txt; jsonl for prefixes and other languages]")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="One JSON object instead of a table.")
 def make(
     source: str,
@@ -105,8 +105,8 @@ def make(
     """Write documents and subscriptions of a SET into a new folder.
 
     SET is one of `sardonyx workload sets`, or a DTD file, whose documents and queries are then generated. The
-    parameters for --doc and --query are described in docs/workloads.md. All sets but stock need the extra: pip install
-    'sardonyx[workloads]'.
+    parameters for --doc and --query are described in docs/workloads.md. All sets but stock and those with joins need
+    the extra: pip install 'sardonyx[workloads]'.
 
     \b
     Examples:
@@ -115,6 +115,7 @@ def make(
       sardonyx workload make nitf --dtd nitf-2-5.dtd -o nitf/ --kind nested -q 100000
       sardonyx workload make nitf --samples news/ -o nitf/ --kind predicates
       sardonyx workload make bib-flwr -o bib/ -q 40000 --doc max_value=50
+      sardonyx workload make join-feeds -o feeds/ -q 100000 --query value_joins=2 --query window=86400
       sardonyx workload make order.dtd -o orders/ --doc doc_depth=8 --query predicates=2 --query wildcard=0
     """
     with common.failures():

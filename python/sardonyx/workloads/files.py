@@ -60,9 +60,9 @@ def write(
     """Write a workload into a new folder, which appears only when all is written.
 
     It holds the documents, the subscriptions and `workload.json`, which says how they were made. Without
-    `subscriptions_as` the subscriptions are `txt`, or `jsonl` where their queries have prefixes or are transformations.
+    `subscriptions_as` the subscriptions are `txt`, or `jsonl` where their queries have prefixes or are no filters.
     `on_progress` is told the number of documents and subscriptions written so far. Raises `SettingsError` where the
-    folder exists and is not empty, and for prefixes and transformations in `txt`.
+    folder exists and is not empty, and for prefixes and other queries than filters in `txt`.
 
     >>> import tempfile
     >>> from sardonyx.workloads import load
@@ -85,7 +85,7 @@ def write(
                 "parquet"
             )
         if subscriptions_as == "txt" and workload.language != "xpath":
-            raise SettingsError("the queries are transformations, and txt holds XPath; use csv, jsonl or parquet")
+            raise SettingsError(f"the queries are {workload.language}, and txt holds XPath; use csv, jsonl or parquet")
         fields: dict[str, Any] = {"language": workload.language} if workload.language != "xpath" else {}
         if namespaces:
             fields["namespaces"] = namespaces

@@ -35,10 +35,15 @@ def generate(samples: Samples, shape: QueryShape, draws: Draws) -> Iterator[str]
     return repeated(_Writer(samples, shape, draws).query, "queries", shape.distinct)
 
 
-def repeated(draw: Callable[[], str | None], what: str, distinct: bool) -> Iterator[str]:
+def repeated(
+    draw: Callable[[], str | None],
+    what: str,
+    distinct: bool,
+    advice: str = "more samples, more depth or other probabilities",
+) -> Iterator[str]:
     """What is drawn again and again; None is left out, and what came before where all are to be `distinct`.
 
-    Raises `WorkloadError` when there is nothing new for long; `what` says in it what is drawn.
+    Raises `WorkloadError` when there is nothing new for long; `what` says in it what is drawn, `advice` what to try.
     """
     seen: set[str] = set()
     count = 0
@@ -49,8 +54,7 @@ def repeated(draw: Callable[[], str | None], what: str, distinct: bool) -> Itera
             fruitless += 1
             if fruitless > _FRUITLESS:
                 raise WorkloadError(
-                    f"the samples give only {count} {'distinct ' if distinct else ''}{what} of this shape; try more "
-                    "samples, more depth or other probabilities"
+                    f"there are only {count} {'distinct ' if distinct else ''}{what} of this shape; try {advice}"
                 )
             continue
         fruitless = 0

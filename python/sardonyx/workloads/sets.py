@@ -1,7 +1,7 @@
 """Ready-made workloads: documents and subscriptions that fit each other, by the name of a set.
 
 A set is a YAML file in `data/`: its DTDs, the shape of its documents, kinds of queries, and pools of values. `stock` is
-made by formula instead, see `stock`.
+made by formula instead, see `stock`, and the documents of joins by `join_generator`.
 """
 
 from __future__ import annotations
@@ -20,10 +20,25 @@ import yaml
 
 from sardonyx.errors import SettingsError, WorkloadError
 from sardonyx.tabular import Defaults, SubscriptionBatch, from_table
-from sardonyx.workloads import document_generator, dtd, query_generator, stock, transformation_generator
+from sardonyx.workloads import (
+    document_generator,
+    dtd,
+    join_generator,
+    query_generator,
+    stock,
+    transformation_generator,
+)
 from sardonyx.workloads.draws import Draws
 from sardonyx.workloads.samples import Samples
-from sardonyx.workloads.shapes import DocumentShape, QueryShape, TransformationShape
+from sardonyx.workloads.shapes import (
+    DocumentShape,
+    FeedShape,
+    JoinShape,
+    QueryShape,
+    TransformationShape,
+    TreeShape,
+)
+from sardonyx.workloads.values import Values
 
 __all__ = [
     "SETS",
@@ -32,12 +47,27 @@ __all__ = [
     "Workload",
     "describe",
     "documents",
+    "joins",
     "load",
     "queries",
     "transformations",
 ]
 
-SETS = ("stock", "nitf", "bib", "book", "psd", "nasa", "feeds", "bib-flwr", "book-flwr", "nitf-flwr")
+SETS = (
+    "stock",
+    "nitf",
+    "bib",
+    "book",
+    "psd",
+    "nasa",
+    "feeds",
+    "bib-flwr",
+    "book-flwr",
+    "nitf-flwr",
+    "join-flat",
+    "join-complex",
+    "join-feeds",
+)
 """The names of the ready-made sets."""
 
 _SAMPLES = 200
@@ -84,7 +114,7 @@ class Workload:
     parameters: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """What it was made with."""
     language: str = "xpath"
-    """The language of all queries: `xpath`, or `xquery` where they are transformations."""
+    """The language of all queries: `xpath`, `xquery` where they are transformations, `xscl` where they are joins."""
 
     def batches(self, rows: int = 100_000) -> Iterator[SubscriptionBatch]:
         """The subscriptions as `Broker.register_many` takes them, so many rows at a time.
@@ -116,20 +146,29 @@ class SetDescription:
     dtds: tuple[str, ...] = ()
     """Its DTDs, beside the data file; with several, each document draws one of them. None: the caller has it."""
     documents: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    """Parameters of `DocumentShape`."""
+    """Parameters of `DocumentShape`; of `TreeShape` or `FeedShape` where the queries are joins."""
     records: tuple[str, ...] = ()
     """Elements that `records` counts."""
     queries: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: {"default": {}}, hash=False)
-    """Parameters of `QueryShape`, or of `TransformationShape`, for each kind of queries, the usual one first."""
+    """Parameters of `QueryShape`, `TransformationShape` or `JoinShape` by kind of queries, the usual one first."""
     values: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """Pools of values; see `values`."""
     language: str = "xpath"
-    """The language of its queries: `xpath` or `xquery`."""
+    """The language of its queries: `xpath`, `xquery` or `xscl`."""
 
-    def shape(self, kind: str, changes: Mapping[str, Any] | None = None) -> QueryShape | TransformationShape:
+    def shape(
+        self, kind: str, changes: Mapping[str, Any] | None = None
+    ) -> QueryShape | TransformationShape | JoinShape:
         """What queries of a kind look like, with some parameters changed."""
-        shape = TransformationShape if self.language == "xquery" else QueryShape
-        return shape.from_mapping({**self.queries[kind], **(changes or {})})
+        values = {**self.queries[kind], **(changes or {})}
+        if self.language == "xscl":
+            return JoinShape.from_mapping(values)
+        return (TransformationShape if self.language == "xquery" else QueryShape).from_mapping(values)
+
+    def leaf_shape(self, changes: Mapping[str, Any] | None = None) -> TreeShape | FeedShape:
+        """What the documents of joins look like, with some parameters changed."""
+        values = {**self.documents, **(changes or {})}
+        return FeedShape.from_mapping(values) if "channels" in self.documents else TreeShape.from_mapping(values)
 
     def kind(self, name: str | None) -> str:
         """The kind of queries of this name, or the usual one; raises `SettingsError` for an unknown one."""
@@ -153,7 +192,7 @@ def describe(name: str) -> SetDescription:
         raise SettingsError(f"there is no set {name!r}; the sets are {', '.join(SETS)}; a DTD is a file NAME.dtd")
     text = (files("sardonyx.workloads") / "data" / f"{name}.yaml").read_text(encoding="utf-8")
     said: dict[str, Any] = yaml.safe_load(text)
-    said["dtds"] = tuple(said["dtds"])
+    said["dtds"] = tuple(said.get("dtds", ()))
     said["records"] = tuple(said.get("records", ()))
     return SetDescription(name, **said)
 
@@ -189,13 +228,27 @@ def _generated(
         yield next(streams[0] if len(streams) == 1 else draws.pick(streams))
 
 
+def _leafy(description: SetDescription, shape: TreeShape | FeedShape, seed: int) -> Iterator[bytes]:
+    """The documents of joins."""
+    draws = Draws(seed, "documents")
+    if isinstance(shape, TreeShape):
+        return join_generator.trees(shape, draws)
+    return join_generator.feed_items(shape, Values(DocumentShape(), description.values), draws)
+
+
 def documents(
-    source: Source, shape: DocumentShape | None = None, count: int = 1000, seed: int = 1, *, root: str | None = None
+    source: Source,
+    shape: DocumentShape | TreeShape | FeedShape | None = None,
+    count: int = 1000,
+    seed: int = 1,
+    *,
+    root: str | None = None,
 ) -> Iterator[bytes]:
     """Documents of a set or a DTD file, valid for its DTD.
 
-    Without a `shape` they have the set's own. Raises `SettingsError` for an unknown set, `WorkloadError` for a DTD that
-    can not be read or has no such documents, and `MissingExtraError` without lxml.
+    Without a `shape` they have the set's own; `TreeShape` and `FeedShape` are those of the sets with joins. Raises
+    `SettingsError` for an unknown set, `WorkloadError` for a DTD that can not be read or has no such documents, and
+    `MissingExtraError` without lxml.
 
     >>> print(next(documents("bib", DocumentShape(doc_depth=4, max_repeats=1), seed=5)).decode())
     <bib><book year="1988"><title>Programming Streams Queries</title><author><last>Stevens</last>...
@@ -203,8 +256,15 @@ def documents(
     if source == "stock":
         return stock.messages(stock.calibrate(messages=count), seed)
     description, paths = _described(source)
+    if description.language == "xscl":
+        shape = description.leaf_shape() if shape is None else shape
+        if isinstance(shape, DocumentShape):
+            raise SettingsError(f"the documents of {description.name} are of a TreeShape or a FeedShape")
+        return islice(_leafy(description, shape, seed), count)
     grammars = _grammars(description, paths, root)
     shape = shape if shape is not None else DocumentShape.from_mapping(description.documents)
+    if not isinstance(shape, DocumentShape):
+        raise SettingsError(f"the documents of {description.name} are of a DocumentShape")
     return islice(_generated(grammars, shape, description.values, seed), count)
 
 
@@ -250,6 +310,20 @@ def transformations(
     return islice(transformation_generator.generate(Samples(source), shape, Draws(seed, "queries")), count)
 
 
+def joins(source: str, shape: JoinShape | None = None, count: int = 10_000, seed: int = 1) -> Iterator[str]:
+    """Joins over the documents of a set that has joins.
+
+    >>> next(joins("join-feeds", JoinShape(value_joins=1, window=3600), seed=2))
+    '/item[channel->a2] FOLLOWED BY{a2 = b2, 866 s} /item[channel->b2]'
+    """
+    description = describe(source)
+    if description.language != "xscl":
+        raise SettingsError(f"the set {source!r} has no joins")
+    root, leaves = join_generator.root_and_leaves(description.leaf_shape())
+    shape = shape or JoinShape.from_mapping(description.queries[description.kind(None)])
+    return islice(join_generator.generate(root, leaves, shape, Draws(seed, "queries")), count)
+
+
 def load(
     source: Source,
     *,
@@ -286,10 +360,8 @@ def load(
     """
     if source == "stock":
         describe("stock").kind(kind)
-        others = {"document_shape": document_shape, "query_shape": query_shape, "dtd": dtd, "root": root}
-        for option, given_value in (*others.items(), ("samples", samples), ("records", records)):
-            if given_value:
-                raise SettingsError(f"{option} is given; the set 'stock' takes no {option}")
+        _refuse("stock", document_shape=document_shape, query_shape=query_shape)
+        _refuse("stock", dtd=dtd, root=root, samples=samples, records=records)
         market = stock.calibrate(10_000 if documents is None else documents, subscriptions, notifications)
         return Workload(
             name="stock",
@@ -305,6 +377,9 @@ def load(
         if value is not None and value < 0:
             raise SettingsError(f"{name} is {value}; it must be at least 0")
     description, paths = _described(source)
+    if description.language == "xscl":
+        _refuse(description.name, dtd=dtd, root=root, samples=samples, records=records)
+        return _load_joins(description, documents, subscriptions, seed, kind, document_shape, query_shape)
     if dtd is not None:
         paths = [Path(dtd)]
     kind = description.kind(kind)
@@ -331,6 +406,7 @@ def load(
         draws = Draws(seed, "queries")
         if isinstance(query, TransformationShape):
             return transformation_generator.generate(drawn_from(), query, draws)
+        assert isinstance(query, QueryShape)
         return query_generator.generate(drawn_from(), query, draws)
 
     return Workload(
@@ -338,6 +414,40 @@ def load(
         documents=stream,
         subscriptions=Stream(subscriptions, drawn),
         namespaces=lambda: drawn_from().namespaces,
+        parameters={"seed": seed, "kind": kind, "documents": shape, "queries": query},
+        language=description.language,
+    )
+
+
+def _refuse(name: str, **options: object) -> None:
+    """Refuse options that a set does not take."""
+    for option, given in options.items():
+        if given:
+            raise SettingsError(f"{option} is given; the set {name!r} takes no {option}")
+
+
+def _load_joins(
+    description: SetDescription,
+    documents: int | None,
+    subscriptions: int,
+    seed: int,
+    kind: str | None,
+    document_shape: Mapping[str, Any] | None,
+    query_shape: Mapping[str, Any] | None,
+) -> Workload:
+    """A workload of a set with joins."""
+    kind = description.kind(kind)
+    shape = description.leaf_shape(document_shape)
+    query = description.shape(kind, query_shape)
+    assert isinstance(query, JoinShape)
+    root, leaves = join_generator.root_and_leaves(shape)
+    return Workload(
+        name=description.name,
+        documents=Stream(1000 if documents is None else documents, lambda: _leafy(description, shape, seed)),
+        subscriptions=Stream(
+            subscriptions, lambda: join_generator.generate(root, leaves, query, Draws(seed, "queries"))
+        ),
+        namespaces=dict,
         parameters={"seed": seed, "kind": kind, "documents": shape, "queries": query},
         language=description.language,
     )

@@ -3,7 +3,9 @@
 Those of documents are named after IBM's XML generator, with which YFilter, XPush and others made their documents; those
 of queries follow Diao et al., "Path sharing and predicate evaluation for high-performance XML filtering" (TODS 2003,
 section 6), and Gupta and Suciu, "Stream processing of XPath queries with predicates" (SIGMOD 2003, section 7); those of
-transformations Diao and Franklin, "Query processing for high-volume XML message brokering" (VLDB 2003, section 6).
+transformations Diao and Franklin, "Query processing for high-volume XML message brokering" (VLDB 2003, section 6);
+those of joins and their documents Hong et al., "Massively multi-query join processing in publish/subscribe systems"
+(SIGMOD 2007, section 6).
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from typing import Any, Protocol, Self
 
 from sardonyx.errors import SettingsError
 
-__all__ = ["DocumentShape", "PathShape", "QueryShape", "TransformationShape"]
+__all__ = ["DocumentShape", "FeedShape", "JoinShape", "PathShape", "QueryShape", "TransformationShape", "TreeShape"]
 
 
 class PathShape(Protocol):
@@ -42,14 +44,14 @@ def _check(shape: Any, name: str, least: float, most: float, whole: bool = False
 
 
 class _Shape:
-    """What both have in common."""
+    """What all of them have in common."""
 
     __slots__ = ()
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> Self:
         """The shape with some parameters set by name; raises `SettingsError` for unknown names and bad values."""
-        known = [item.name for item in fields(cls)]  # type: ignore[arg-type]  # both children are dataclasses
+        known = [item.name for item in fields(cls)]  # type: ignore[arg-type]  # all children are dataclasses
         if unknown := [name for name in values if name not in known]:
             raise SettingsError(f"unknown parameter {unknown[0]!r}; the parameters are {', '.join(known)}")
         return cls(**values)
@@ -214,5 +216,99 @@ class TransformationShape(_Shape):
             _check(self, name, 0, 1)
         _check(self, "predicates", 0, 100)
         _check(self, "returns", 1, 100)
+        if not isinstance(self.distinct, bool):
+            raise SettingsError(f"distinct is {self.distinct!r}; it must be true or false")
+
+
+@dataclass(frozen=True, slots=True)
+class TreeShape(_Shape):
+    """What the documents of `join-flat` and `join-complex` look like: a root, and leaves below it or its children.
+
+    Each leaf has values of its own, so that leaves of different names never agree.
+
+    >>> TreeShape(middles=3, leaves=2).names()[:3]
+    (('m1', 'l1'), ('m1', 'l2'), ('m2', 'l3'))
+    """
+
+    middles: int = 0
+    """Elements between the root and the leaves; 0 puts the leaves below the root (two levels instead of three)."""
+    leaves: int = 6
+    """Leaves below the root, or below each of the elements between."""
+    values: int = 20
+    """Values of a leaf, all equally likely. With 1 all documents agree in all leaves."""
+
+    def __post_init__(self) -> None:
+        """Refuse values out of range."""
+        _check(self, "middles", 0, 100, whole=True)
+        _check(self, "leaves", 1, 100, whole=True)
+        _check(self, "values", 1, 10**9, whole=True)
+
+    def names(self) -> tuple[tuple[str, ...], ...]:
+        """The path of each leaf below the root."""
+        if not self.middles:
+            return tuple((f"l{leaf}",) for leaf in range(1, self.leaves + 1))
+        places = range(self.middles * self.leaves)
+        return tuple((f"m{place // self.leaves + 1}", f"l{place + 1}") for place in places)
+
+
+@dataclass(frozen=True, slots=True)
+class FeedShape(_Shape):
+    """What the items of `join-feeds` look like: few channels, and titles and addresses that hardly ever return.
+
+    >>> FeedShape(channels=10).repeats
+    0.01
+    """
+
+    channels: int = 418
+    """How many channels there are."""
+    channel_skew: float = 1.0
+    """Zipf's exponent of the channel of an item."""
+    repeats: float = 0.01
+    """Share of items that repeat the address, the title and the description of one of the 1,000 before it; and, as
+    often, share of those that repeat title and description at an address and in a channel of their own."""
+    seconds: int = 30
+    """Mean number of seconds between two items."""
+
+    def __post_init__(self) -> None:
+        """Refuse values out of range."""
+        _check(self, "channels", 1, 10**6, whole=True)
+        _check(self, "channel_skew", 0, 10)
+        _check(self, "repeats", 0, 0.5)
+        _check(self, "seconds", 0, 10**6, whole=True)
+
+
+@dataclass(frozen=True, slots=True)
+class JoinShape(_Shape):
+    """What joins look like: two blocks over the same documents, and equalities between leaves of them.
+
+    >>> JoinShape(value_joins=2, least_value_joins=3)
+    Traceback (most recent call last):
+    sardonyx.errors.SettingsError: least_value_joins is 3; it must be a whole number between 1 and 2
+    """
+
+    value_joins: int = 4
+    """Most equalities of a query."""
+    least_value_joins: int = 1
+    """Fewest equalities of a query; every number between is equally likely."""
+    zipf: float = 0.8
+    """Zipf's exponent of the choice of a leaf: 0 makes all equally likely."""
+    same_name: float = 0.5
+    """Share of the equalities between leaves of the same name; the leaves of the others are chosen each for itself."""
+    followed_by: float = 1.0
+    """Share of `FOLLOWED BY`; the others are `JOIN`."""
+    window: int | None = None
+    """Longest window in whole seconds, all lengths from 1 being equally likely; None: all windows are `INF`."""
+    distinct: bool = False
+    """Whether all queries differ."""
+
+    def __post_init__(self) -> None:
+        """Refuse values out of range."""
+        _check(self, "value_joins", 1, 100, whole=True)
+        _check(self, "least_value_joins", 1, self.value_joins, whole=True)
+        _check(self, "zipf", 0, 10)
+        _check(self, "same_name", 0, 1)
+        _check(self, "followed_by", 0, 1)
+        if self.window is not None:
+            _check(self, "window", 1, 10**9, whole=True)
         if not isinstance(self.distinct, bool):
             raise SettingsError(f"distinct is {self.distinct!r}; it must be true or false")
