@@ -159,7 +159,7 @@ pub(crate) fn register(index: &Index, batches: &[Columns]) -> Result<Refused, Fa
     if !transformations.read().is_empty() && !registrations.is_empty() {
         transformations.unregister(registrations.iter().map(|entry| entry.id), limits)?;
     }
-    index.joins().unregister(registrations.iter().map(|entry| entry.id));
+    index.join_population().unregister(registrations.iter().map(|entry| entry.id));
     if !registrations.is_empty() || (unparsed.is_empty() && joins.is_empty()) {
         population.register(builder)?;
     }
@@ -182,14 +182,14 @@ pub(crate) fn register(index: &Index, batches: &[Columns]) -> Result<Refused, Fa
             }
         }
         population.unregister(accepted.iter().map(|entry| &*entry.id));
-        index.joins().unregister(accepted.iter().map(|entry| &*entry.id));
+        index.join_population().unregister(accepted.iter().map(|entry| &*entry.id));
         transformations.register(accepted);
     }
     if !unparsed.is_empty() {
         transformations.changed();
     }
     if !joins.is_empty() {
-        let (failed, accepted) = index.joins().register(&joins);
+        let (failed, accepted) = index.join_population().register(&joins);
         refused.extend(failed);
         population.unregister(accepted.iter().copied());
         if !transformations.read().is_empty() {
