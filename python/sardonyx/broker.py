@@ -9,15 +9,19 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
 from itertools import islice
 from typing import Any, Literal, get_args, overload
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sardonyx import _core, payloads, tabular
 from sardonyx.config import BrokerSettings, MatcherName
 from sardonyx.errors import SettingsError, UnknownSubscriptionError, from_core
 from sardonyx.explanation import Explanation, PlanExplanation
+from sardonyx.joins.session import JoinSession
 from sardonyx.model import DeadLetter, Document, MatchedNode, Notification, Subscription
 from sardonyx.reports import MatchReport, MatchResult, PublishReport, RegisterReport
 from sardonyx.tabular import Defaults, SubscriptionBatch
@@ -60,6 +64,8 @@ class Broker:
     def _adopt(self, index: _core.Index, settings: BrokerSettings, matcher: MatcherName | None) -> None:
         self._index = index
         self._settings = settings
+        self._session = JoinSession(settings.joins, settings.limits.cost_limit)
+        self._hears_joins = index.stats()["joins"] > 0
         self._matcher: MatcherName = settings.matcher if matcher is None else matcher
         if self._matcher not in get_args(MatcherName):
             raise SettingsError(f"matcher is {matcher!r}; it must be one of {', '.join(get_args(MatcherName))}")
@@ -149,6 +155,7 @@ class Broker:
         elif query is not None:
             raise TypeError("register(subscription): the query is part of the subscription")
         batch = tabular.from_records([(tabular.check(subscription), None)])
+        self._hears_joins |= subscription.language == "xscl"
         for _row, name, fields in self._index.register(batch.table):
             raise from_core(fields["kind"], {**fields, "subscription_id": name})
 
@@ -178,6 +185,7 @@ class Broker:
         handled = 0
         for batch in self._batches(subscriptions, defaults):
             refused = self._index.register(batch.table) if batch.table.num_rows else []
+            self._hears_joins |= pc.any(pc.equal(batch.table["language"], "xscl")).as_py() is True
             registered += batch.table.num_rows - len(refused)
             letters = list(batch.rejected)
             for row, name, fields in refused:
@@ -319,10 +327,13 @@ class Broker:
             threads=workers,
         )
 
-    def publish(self, document: Document) -> PublishReport:
-        """Match one document and make the notifications; a bad document becomes a dead letter, not an exception.
+    def publish(
+        self, document: Document, *, timestamp: datetime | None = None, stream: str | None = None
+    ) -> PublishReport:
+        """Match one document, join it with earlier ones and make the notifications.
 
-        Those of transformations hold the `result`.
+        A bad document becomes a dead letter, not an exception. Notifications of transformations and joins hold the
+        `result`. `timestamp` and `stream` override the document's.
 
         >>> broker = Broker()
         >>> broker.register("1", "/a")
@@ -330,23 +341,59 @@ class Broker:
         ['1']
         >>> broker.publish(Document("m2", b"<a>")).dead_letters[0].kind
         'not_well_formed'
+        >>> query = "//order->o[sku->a] FOLLOWED BY{a = b, 1 h} //ship->s[sku->b]"
+        >>> broker.register("shipped", query, language="xscl")
+        >>> noon = datetime(2026, 5, 1, 12)
+        >>> len(broker.publish(Document("o1", "<order><sku>K</sku></order>"), timestamp=noon))
+        0
+        >>> report = broker.publish(Document("s1", "<ship><sku>K</sku></ship>"), timestamp=noon.replace(minute=30))
+        >>> report.notifications[0].documents, report.notifications[0].result
+        (('o1', 's1'), '<result><order><sku>K</sku></order><ship><sku>K</sku></ship></result>')
         """
+        if timestamp is not None:
+            document = replace(document, timestamp=timestamp)
+        if stream is not None:
+            document = replace(document, stream=stream)
         return self.publish_many([document], threads=1)
 
-    def publish_many(self, documents: Iterable[Document], *, threads: int | None = None) -> PublishReport:
-        """As `publish`, for many documents, in batches on several threads."""
+    def publish_many(
+        self, documents: Iterable[Document], *, threads: int | None = None, together: bool = False
+    ) -> PublishReport:
+        """As `publish`, for many documents, in batches on several threads.
+
+        For joins each document is a batch of its own, as if published alone; with `together` all are one batch, whose
+        documents do not make each other late.
+        """
         notifications: list[Notification] = []
         letters: list[DeadLetter] = []
-        count = 0
+        count = repetitions = 0
         items = iter(documents)
-        while chunk := list(islice(items, _PUBLISH_DOCUMENTS)):
-            report = self.match_batch(chunk, threads=threads)
-            names = [document.document_id for document in chunk]
-            for name, found, results in zip(names, report.ids(), report.results(), strict=True):
-                notifications.extend(Notification.of(name, who, results.get(who)) for who in found)
-            letters.extend(report.dead_letters(names))
+        while chunk := list(items if together else islice(items, _PUBLISH_DOCUMENTS)):
             count += len(chunk)
-        return PublishReport(tuple(notifications), tuple(letters), count)
+            self._notify(chunk, threads, notifications, letters)
+            if self._hears_joins:
+                workers = threads or self._settings.threads or _processors()
+                joined = self._session.publish(self._index, chunk, together, workers)
+                notifications.extend(joined.notifications)
+                letters.extend(joined.dead_letters)
+                repetitions += joined.repetitions
+                if joined.derived:
+                    self._notify(joined.derived, threads, notifications, letters)
+        return PublishReport(tuple(notifications), tuple(letters), count, repetitions)
+
+    def _notify(
+        self,
+        documents: Sequence[Document],
+        threads: int | None,
+        notifications: list[Notification],
+        letters: list[DeadLetter],
+    ) -> None:
+        """Match documents, and add what filters and transformations have to say."""
+        report = self.match_batch(documents, threads=threads)
+        names = [document.document_id for document in documents]
+        for name, found, results in zip(names, report.ids(), report.results(), strict=True):
+            notifications.extend(Notification.of(name, who, results.get(who)) for who in found)
+        letters.extend(report.dead_letters(names))
 
     def explain(self, subscription_id: str, document: Document | bytes | str) -> Explanation | PlanExplanation:
         """Why a document does or does not satisfy a subscription; `print` the answer.
@@ -413,4 +460,4 @@ class Broker:
         >>> parts == stats["index_bytes"] == stats["heap_bytes"] + stats["mapped_bytes"]
         True
         """
-        return self._index.stats()
+        return {**self._index.stats(), **self._session.state.stats()}

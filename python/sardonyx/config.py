@@ -11,7 +11,16 @@ from typing import Any, Literal, get_args
 
 from sardonyx.errors import SettingsError
 
-__all__ = ["BrokerSettings", "DoctypePolicy", "Limits", "MatcherName", "StrategyName", "XPushSettings", "describe"]
+__all__ = [
+    "BrokerSettings",
+    "DoctypePolicy",
+    "JoinSettings",
+    "Limits",
+    "MatcherName",
+    "StrategyName",
+    "XPushSettings",
+    "describe",
+]
 
 DoctypePolicy = Literal["allow", "forbid"]
 """What to do with a DOCTYPE: read its internal subset within limits, or refuse the document."""
@@ -190,6 +199,69 @@ def _chain(chain: Any) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
+class JoinSettings:
+    """How joins keep time and state; see docs/joins.md.
+
+    >>> JoinSettings(lateness_us=5_000_000, timestamps={"news": "/rss/channel/item/pubDate"}).lateness_us
+    5000000
+    """
+
+    lateness_us: int = _setting(
+        0,
+        "microseconds",
+        "How far the timestamp of a document may lie behind the largest one seen. What is later joins nothing and "
+        "becomes a dead letter. More keeps state longer.",
+        least=0,
+    )
+    state_bytes: int = _setting(
+        1024 * 1024 * 1024,
+        "bytes",
+        "What the state may take: documents that may still join. A document that has no room is refused with "
+        "`state_limit`; nothing is dropped silently.",
+    )
+    memory_bytes: int = _setting(
+        64 * 1024 * 1024,
+        "bytes",
+        "What may be remembered of decisions, by sets of equalities that hold between two documents; when it is full "
+        "they are made again.",
+        least=0,
+    )
+    results: bool = _switch(
+        True,
+        "Make the XML of results. Off, notifications only name documents, and the state keeps no text (but for joins "
+        "that publish).",
+    )
+    timestamps: Mapping[str, str] | None = field(
+        default=None,
+        metadata={
+            "unit": "XPath by stream",
+            "doc": "Where documents without a timestamp say when they happened: ISO 8601, RFC 2822, or seconds since "
+            "1970. Streams that are not named here: when they arrive.",
+        },
+        hash=False,
+    )
+    namespaces: Mapping[str, str] | None = field(
+        default=None,
+        metadata={"unit": "URI by prefix", "doc": "The prefixes in `timestamps`."},
+        hash=False,
+    )
+
+    def __post_init__(self) -> None:
+        """Refuse values out of range."""
+        for name in ("timestamps", "namespaces"):
+            value = getattr(self, name)
+            if value is not None and not (
+                isinstance(value, Mapping) and all(isinstance(text, str) for pair in value.items() for text in pair)
+            ):
+                raise SettingsError(f"{name} is {value!r}; it must map strings to strings")
+        _check(self)
+
+    def for_core(self) -> dict[str, Any]:
+        """The settings as the core takes them."""
+        return {item.name: getattr(self, item.name) for item in fields(self)}
+
+
+@dataclass(frozen=True, slots=True)
 class BrokerSettings:
     """How a broker works.
 
@@ -226,6 +298,10 @@ class BrokerSettings:
         default_factory=XPushSettings,
         metadata={"unit": "", "doc": "Options of the matcher `xpush`: see `XPushSettings`."},
     )
+    joins: JoinSettings = field(
+        default_factory=JoinSettings,
+        metadata={"unit": "", "doc": "How joins keep time and state: see `JoinSettings`."},
+    )
     threads: int | None = _setting(
         None, "threads", "Threads of one `match_batch`. None: as many as the process may use processors.", most=1024
     )
@@ -245,6 +321,8 @@ class BrokerSettings:
             raise SettingsError(f"limits is {self.limits!r}; it must be a Limits")
         if not isinstance(self.xpush, XPushSettings):
             raise SettingsError(f"xpush is {self.xpush!r}; it must be an XPushSettings")
+        if not isinstance(self.joins, JoinSettings):
+            raise SettingsError(f"joins is {self.joins!r}; it must be a JoinSettings")
         if self.elements is not None and not _is_element_graph(self.elements):
             raise SettingsError(f"elements is {self.elements!r}; it must map names of elements to lists of names")
         _check(self)
@@ -257,7 +335,7 @@ class BrokerSettings:
         100
         """
         values = dict(mapping)
-        for name, part in (("limits", Limits), ("xpush", XPushSettings)):
+        for name, part in (("limits", Limits), ("xpush", XPushSettings), ("joins", JoinSettings)):
             if isinstance(values.get(name), Mapping):
                 values[name] = part(**_known(part, values[name]))
         return cls(**_known(cls, values))
@@ -279,13 +357,13 @@ def _known(cls: type[Any], mapping: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def describe(cls: type[Any]) -> list[tuple[str, Any, str, str]]:
-    """Name, default, unit and description of every setting of `Limits`, `XPushSettings` or `BrokerSettings`."""
+    """Name, default, unit and description of every setting of one of these classes."""
 
     def default(item: Field[Any]) -> Any:
         return (
             item.default
             if item.default is not MISSING
-            else {"limits": "Limits()", "xpush": "XPushSettings()"}[item.name]
+            else {"limits": "Limits()", "xpush": "XPushSettings()", "joins": "JoinSettings()"}[item.name]
         )
 
     return [(item.name, default(item), item.metadata["unit"], item.metadata["doc"]) for item in fields(cls)]

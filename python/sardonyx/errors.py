@@ -7,7 +7,10 @@
     │   ├── LimitError                it exceeds one of the limits in `Limits`
     │   ├── DoctypeForbiddenError     it has a DOCTYPE and the settings forbid any
     │   ├── UnreadEntityError         it needs the text of an external entity, which is never loaded
-    │   └── MissingPayloadError       there is no payload at all, or it could not be read
+    │   ├── MissingPayloadError       there is no payload at all, or it could not be read
+    │   ├── LateDocumentError         its timestamp is before the watermark of joins
+    │   ├── TimestampError            its timestamp can not be read from it as its stream declares
+    │   └── StateLimitError           the state of joins has no room for it
     ├── SubscriptionError             a subscription can not be registered
     │   ├── QuerySyntaxError          its query is no expression of its language
     │   ├── QueryTypeError            its query has unknown functions, wrong arguments, types or variables
@@ -15,6 +18,7 @@
     │   ├── QueryLimitError           its query exceeds one of the limits in `Limits`
     │   ├── UnsupportedError          its language, or what its query uses of it or of later ones, is not available
     │   ├── InvalidFieldError         one of its other fields is missing or malformed
+    │   ├── CycleError                its results would come back to it as documents
     │   └── UnknownSubscriptionError  there is no subscription of this id
     ├── EvaluationError               an accepted query can not be evaluated on an accepted document
     │   ├── CostLimitError            evaluating it costs more than `Limits.cost_limit`
@@ -41,6 +45,7 @@ __all__ = [
     "KINDS",
     "CapacityError",
     "CostLimitError",
+    "CycleError",
     "DoctypeForbiddenError",
     "DocumentError",
     "DynamicError",
@@ -49,6 +54,7 @@ __all__ = [
     "IndexFormatError",
     "InternalError",
     "InvalidFieldError",
+    "LateDocumentError",
     "LimitError",
     "MissingExtraError",
     "MissingPayloadError",
@@ -58,8 +64,10 @@ __all__ = [
     "QueryTypeError",
     "SardonyxError",
     "SettingsError",
+    "StateLimitError",
     "SubscriptionError",
     "SubscriptionFileError",
+    "TimestampError",
     "UnboundPrefixError",
     "UnknownSubscriptionError",
     "UnreadEntityError",
@@ -182,6 +190,24 @@ class MissingPayloadError(DocumentError):
     kinds = ("missing_payload",)
 
 
+class LateDocumentError(DocumentError):
+    """A document's timestamp is before the watermark: it joins nothing. Filters and transformations heard of it."""
+
+    kinds = ("late_document",)
+
+
+class TimestampError(DocumentError):
+    """What the declaration of its stream takes for a document's timestamp is none; it joins nothing."""
+
+    kinds = ("timestamp",)
+
+
+class StateLimitError(DocumentError):
+    """The state of joins would exceed `JoinSettings.state_bytes` with a document: it joins nothing and is not kept."""
+
+    kinds = ("state_limit",)
+
+
 class SubscriptionError(SardonyxError):
     """A subscription can not be registered."""
 
@@ -222,6 +248,12 @@ class InvalidFieldError(SubscriptionError):
     """A field of a subscription is missing or malformed."""
 
     kinds = ("invalid_field",)
+
+
+class CycleError(SubscriptionError):
+    """A join publishes on a stream that leads to one which it reads itself."""
+
+    kinds = ("cycle",)
 
 
 class UnknownSubscriptionError(SubscriptionError):

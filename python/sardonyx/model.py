@@ -31,7 +31,7 @@ namespaces=None, stream=None, ignore_namespaces=False, notify_empty=False)
     query: str
     """The text of the query."""
     language: str = "xpath"
-    """The language of the query: `xpath` (a filter in XPath 1.0) or `xquery` (a transformation)."""
+    """The language of the query: `xpath` (a filter in XPath 1.0), `xquery` (a transformation) or `xscl` (a join)."""
     namespaces: Mapping[str, str] | None = field(default=None, hash=False)
     """Prefixes of the query and their URIs; the key `""` is a default namespace for unprefixed element names."""
     stream: str | None = None
@@ -57,7 +57,7 @@ class Document:
     stream: str | None = None
     """The stream it belongs to."""
     timestamp: datetime | None = None
-    """When it happened, in UTC; None where that does not matter (filters do not look at it)."""
+    """When it happened; without a zone it is UTC. Joins look at it; None: as its stream declares, or when it arrives."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class MatchedNode:
 
 @dataclass(frozen=True, slots=True)
 class Notification:
-    """The news that a document satisfies a subscription."""
+    """The news that a document satisfies a subscription, or that several together do."""
 
     document_id: str
     """The document."""
@@ -83,7 +83,9 @@ class Notification:
     notification_id: str
     """A stable name of this piece of news: delivering it twice can be told from two pieces of news."""
     result: str | None = None
-    """What a transformation made of the document, as XML text; None for filters."""
+    """What a transformation or a join made of its documents, as XML text; None for filters."""
+    documents: tuple[str, ...] = ()
+    """The ids of the documents that a join brought together, one for each block; `document_id` is the last of them."""
 
     @classmethod
     def of(cls, document_id: str, subscription_id: str, result: str | None = None, position: int = 0) -> Notification:

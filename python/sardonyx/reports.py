@@ -130,11 +130,13 @@ class PublishReport:
     """What `publish` and `publish_many` found. Iterating gives the notifications."""
 
     notifications: tuple[Notification, ...]
-    """One for each document and subscription it satisfies, in the order of the documents."""
+    """One for each document and subscription it satisfies, in the order of the documents; then those of joins."""
     dead_letters: tuple[DeadLetter, ...]
     """Documents that could not be processed, and subscriptions that could not be evaluated on one."""
     documents: int
     """Documents given."""
+    repetitions: int = 0
+    """Documents that joins have heard before, with this stream, id and timestamp."""
 
     def __iter__(self) -> Iterator[Notification]:
         """The notifications."""

@@ -33,8 +33,8 @@ SCHEMA = pa.schema(
 )
 """The columns that the core reads."""
 
-LANGUAGES = ("xpath", "xquery")
-"""The languages that are available: filters and transformations."""
+LANGUAGES = ("xpath", "xquery", "xscl")
+"""The languages that are available: filters, transformations and joins."""
 
 FIELDS = ("id", "query", "language", "namespaces", "stream", "ignore_namespaces", "notify_empty")
 """The fields of a subscription, as files and mappings name them; `subscription_id` is accepted for `id`."""
@@ -49,7 +49,7 @@ class Defaults:
     stream: str | None = None
     """The stream of subscriptions without one."""
     ignore_namespaces: bool = False
-    """For filters that do not say; transformations always compare whole names."""
+    """For filters that do not say; transformations and joins always compare whole names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +67,12 @@ class SubscriptionBatch:
 def unavailable_language(language: object) -> UnsupportedError:
     """The error for a subscription in a language that is none of `LANGUAGES`."""
     return UnsupportedError(
-        f"the language {language!r} is not available; there are 'xpath' (filters) and 'xquery' (transformations)"
+        f"the language {language!r} is not available; there are 'xpath' (filters), 'xquery' (transformations) and "
+        "'xscl' (joins)"
     )
 
 
-_WHOLE_NAMES = "ignore_namespaces is for filters; in a transformation write *:name for a name of any namespace"
+_WHOLE_NAMES = "ignore_namespaces is for filters; transformations and joins compare whole names"
 
 
 def subscription_of(record: object) -> Subscription:
@@ -133,7 +134,7 @@ def check(subscription: Subscription) -> Subscription:
     for flag in ("ignore_namespaces", "notify_empty"):
         if not isinstance(getattr(subscription, flag), bool):
             raise refuse(f"{flag} is {getattr(subscription, flag)!r}; it must be true or false")
-    if subscription.ignore_namespaces and subscription.language == "xquery":
+    if subscription.ignore_namespaces and subscription.language != "xpath":
         raise refuse(_WHOLE_NAMES)
     for text in (subscription.id, subscription.query, subscription.stream or ""):
         if not text.isascii() and not _is_unicode(text):
@@ -200,7 +201,7 @@ def apply_defaults(table: pa.Table, defaults: Defaults | None) -> pa.Table:
     if defaults.stream is not None:
         columns["stream"] = pc.fill_null(columns["stream"], defaults.stream)
     if defaults.ignore_namespaces:
-        columns["ignore_namespaces"] = pc.not_equal(pc.fill_null(columns["language"], "xpath"), "xquery")
+        columns["ignore_namespaces"] = pc.equal(pc.fill_null(columns["language"], "xpath"), "xpath")
     return pa.table(columns, schema=SCHEMA)
 
 
@@ -217,7 +218,7 @@ def from_table(
     if "language" in table.column_names:
         language = columns["language"]
         known = pc.is_in(language, pa.array([*LANGUAGES, None], pa.string()))
-        partial = pc.and_(columns["ignore_namespaces"], pc.fill_null(pc.equal(language, "xquery"), False))
+        partial = pc.and_(columns["ignore_namespaces"], pc.fill_null(pc.not_equal(language, "xpath"), False))
         bad = pc.or_(pc.or_(bad, pc.invert(known)), partial)
     else:
         known = partial = None

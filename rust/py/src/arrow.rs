@@ -1,5 +1,7 @@
 //! Arrow columns as strings and bytes, whatever their width.
 
+use crate::errors::Fields;
+use crate::matches::ErrorTable;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, GenericStringArray, OffsetSizeTrait, StringArray};
 use arrow_schema::{DataType, Field};
@@ -50,6 +52,20 @@ pub(crate) enum Row<'a> {
     Missing,
     /// A string that is not UTF-8; the offset of the first byte that does not fit.
     NotUtf8(usize),
+}
+
+impl Row<'_> {
+    /// Reports a document that can not be read.
+    pub(crate) fn refuse(&self, number: u32, errors: &mut ErrorTable) {
+        match self {
+            Row::Present(_) => {}
+            Row::Missing => errors.add(number, None, &Fields::new("missing_payload", "the payload is null")),
+            Row::NotUtf8(offset) => {
+                let fields = Fields::new("encoding", format!("the string is not UTF-8 at byte {offset}"));
+                errors.add(number, None, &Fields { offset: Some(*offset as u64), ..fields });
+            }
+        }
+    }
 }
 
 /// A chunk of documents, borrowed. Strings are taken as bytes: producers such as Spark do not check them.

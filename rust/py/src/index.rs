@@ -1,8 +1,10 @@
 //! `Index`: a population of subscriptions and its matchers.
 
 use crate::arrow::{Payloads, Row, chunks, strings, to_pyarrow};
+use crate::attachment;
 use crate::document::{MatchedNode, borrow, namespaces, node_list};
 use crate::errors::{Failed, Fields, work};
+use crate::joins::Joins;
 use crate::matches::{ErrorTable, MatchTable};
 use crate::memory;
 use crate::registration::{self, Columns};
@@ -28,7 +30,7 @@ use sardonyx_core::transform::population::Strategy;
 use sardonyx_core::transform::results::{Form, Transformed};
 use sardonyx_core::xpath::display::query_text;
 use sardonyx_core::xpath::evaluate::{Evaluator, Value};
-use sardonyx_core::xpath::parser::{Parser, StaticContext};
+use sardonyx_core::xpath::parser::{Parser, QueryLimits, StaticContext};
 use sardonyx_core::xpath::symbols::{DocumentSymbols, Symbols};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -62,6 +64,7 @@ pub(crate) fn check(
 pub(crate) struct Index {
     population: Population,
     transformations: Transformations,
+    joins: Joins,
     matchers: Matchers,
     limits: AllLimits,
     content_hash: Option<String>,
@@ -115,11 +118,13 @@ impl Index {
     ) -> PyResult<Index> {
         let matchers = matchers(cost_limit, xpush_settings(xpush)?);
         let cost_limit = matchers.inverted.settings().cost_limit;
+        let limits = AllLimits::read(limits)?;
         Ok(Index {
             population: Population::default(),
             transformations: Transformations::new(strategy_named(strategy)?, elements, cost_limit),
+            joins: Joins::new(limits.query, cost_limit),
             matchers,
-            limits: AllLimits::read(limits)?,
+            limits,
             content_hash: None,
             documents: AtomicU64::new(0),
         })
@@ -149,10 +154,14 @@ impl Index {
             let matchers = matchers(cost_limit, xpush);
             let cost_limit = matchers.inverted.settings().cost_limit;
             let transformations = Transformations::new(strategy, elements, cost_limit);
-            transformations.restore(image.section(Section::Attachment), limits.query)?;
+            let (first, second) = attachment::split(image.section(Section::Attachment))?;
+            transformations.restore(first, limits.query)?;
+            let joins = Joins::new(limits.query, cost_limit);
+            joins.restore(second)?;
             Ok(Index {
                 population,
                 transformations,
+                joins,
                 matchers,
                 limits,
                 content_hash: Some(format!("{hash:032x}")),
@@ -163,7 +172,7 @@ impl Index {
 
     #[getter]
     fn generation(&self) -> u64 {
-        self.population.snapshot().generation + self.transformations.changes()
+        self.population.snapshot().generation + self.transformations.changes() + self.joins.read().version()
     }
 
     #[getter]
@@ -172,19 +181,20 @@ impl Index {
     }
 
     fn __len__(&self) -> usize {
-        self.population.snapshot().len() + self.transformations.read().len()
+        self.population.snapshot().len() + self.transformations.read().len() + self.joins.read().len()
     }
 
     fn __contains__(&self, subscription_id: &str) -> bool {
         self.population.snapshot().find(subscription_id).is_some()
             || self.transformations.read().find(subscription_id).is_some()
+            || self.joins.read().find(subscription_id).is_some()
     }
 
     fn register<'py>(&self, py: Python<'py>, table: AnyRecordBatch) -> PyResult<Bound<'py, PyList>> {
         let (batches, _) = table.into_table()?.into_inner();
         let columns = batches.iter().map(Columns::new).collect::<PyResult<Vec<_>>>()?;
         let refused = work(py, || {
-            let refused = registration::register(&self.population, &self.transformations, self.limits.query, &columns)?;
+            let refused = registration::register(self, &columns)?;
             if columns.iter().map(|columns| columns.ids.len()).sum::<usize>() >= LARGE_BATCH {
                 memory::give_back();
             }
@@ -203,7 +213,8 @@ impl Index {
             if missing.is_empty() {
                 return Ok(Vec::new());
             }
-            self.transformations.unregister(missing, self.limits.query)
+            let missing = self.transformations.unregister(missing, self.limits.query)?;
+            Ok(self.joins.unregister(missing.iter().map(String::as_str)))
         })
     }
 
@@ -213,6 +224,13 @@ impl Index {
             dict.set_item("query", &*subscriber.query)?;
             dict.set_item("stream", subscriber.stream.as_deref())?;
             dict.set_item("language", "xquery")?;
+            return Ok(Some(dict));
+        }
+        if let Some(subscription) = self.joins.read().find(subscription_id) {
+            let dict = PyDict::new(py);
+            dict.set_item("query", &*subscription.query)?;
+            dict.set_item("stream", subscription.stream.as_deref())?;
+            dict.set_item("language", "xscl")?;
             return Ok(Some(dict));
         }
         let snapshot = self.population.snapshot();
@@ -236,7 +254,9 @@ impl Index {
             });
             let transformations = self.transformations.read();
             let others = transformations.subscribers().map(|subscriber| Some(&*subscriber.id));
-            Ok(live.chain(others).collect::<StringArray>())
+            let joins = self.joins.read();
+            let joins = joins.subscriptions().iter().map(|(_, subscription)| Some(&*subscription.id));
+            Ok(live.chain(others).chain(joins).collect::<StringArray>())
         })?;
         to_pyarrow(py, ids, "subscription_id")
     }
@@ -463,7 +483,10 @@ impl Index {
     }
 
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<String> {
-        let checksum = work(py, || Ok(self.population.save(&path, &self.transformations.encode())?))?;
+        let checksum = work(py, || {
+            let attached = attachment::joined(&self.transformations.encode(), &self.joins.encode());
+            Ok(self.population.save(&path, &attached)?)
+        })?;
         Ok(format!("{checksum:032x}"))
     }
 
@@ -475,10 +498,14 @@ impl Index {
             snapshot.segments.iter().map(count).sum()
         };
         let dict = PyDict::new(py);
-        dict.set_item("generation", snapshot.generation + self.transformations.changes())?;
+        dict.set_item(
+            "generation",
+            snapshot.generation + self.transformations.changes() + self.joins.read().version(),
+        )?;
         {
             let transformations = self.transformations.read();
-            dict.set_item("subscriptions", snapshot.len() + transformations.len())?;
+            dict.set_item("subscriptions", snapshot.len() + transformations.len() + self.joins.read().len())?;
+            dict.set_item("joins", self.joins.read().len())?;
             dict.set_item("transformations", transformations.len())?;
             dict.set_item("plans", transformations.live_plan_count())?;
             dict.set_item("plan_streams", transformations.operators().streams().len())?;
@@ -556,6 +583,31 @@ impl Index {
 }
 
 impl Index {
+    /// Its filters.
+    pub(crate) fn filters(&self) -> &Population {
+        &self.population
+    }
+
+    /// Its transformations.
+    pub(crate) fn transformations(&self) -> &Transformations {
+        &self.transformations
+    }
+
+    /// Its joins.
+    pub(crate) fn joins(&self) -> &Joins {
+        &self.joins
+    }
+
+    /// Bounds of queries.
+    pub(crate) fn query_limits(&self) -> QueryLimits {
+        self.limits.query
+    }
+
+    /// Bounds of documents.
+    pub(crate) fn document_limits(&self) -> &sardonyx_core::document::Limits {
+        &self.limits.document
+    }
+
     /// The results of one document: subscription id and XML text.
     fn transform_one(
         &self,
@@ -677,13 +729,8 @@ impl Index {
                     stream = own;
                     outcomes.next()
                 }
-                Row::Missing => {
-                    errors.add(number, None, &Fields::new("missing_payload", "the payload is null"));
-                    None
-                }
-                Row::NotUtf8(offset) => {
-                    let fields = Fields::new("encoding", format!("the string is not UTF-8 at byte {offset}"));
-                    errors.add(number, None, &Fields { offset: Some(*offset as u64), ..fields });
+                other => {
+                    other.refuse(number, &mut errors);
                     None
                 }
             };

@@ -5,10 +5,12 @@
 #![deny(unsafe_code)]
 
 mod arrow;
+mod attachment;
 mod document;
 mod errors;
 mod explain;
 mod index;
+mod joins;
 mod matches;
 mod memory;
 mod notifications;
@@ -24,6 +26,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<document::Document>()?;
     module.add_class::<index::Index>()?;
+    module.add_class::<joins::JoinState>()?;
     module.add_class::<splitter::Splitter>()?;
     module.add_function(wrap_pyfunction!(index::check, module)?)?;
     module.add_function(wrap_pyfunction!(transformations::evaluate_xquery, module)?)?;

@@ -3,15 +3,16 @@
 use crate::arrow::strings;
 use crate::document::borrow;
 use crate::errors::{Failed, Fields};
-use crate::transformations::{CHUNK, Transformations, Unparsed, parse_all};
+use crate::index::Index;
+use crate::joins;
+use crate::transformations::{CHUNK, Unparsed, parse_all};
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, BooleanArray, RecordBatch, StringArray};
 use arrow_schema::DataType;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use sardonyx_core::index::Population;
 use sardonyx_core::index::bulk::{Registration, build};
-use sardonyx_core::xpath::parser::{QueryLimits, StaticContext};
+use sardonyx_core::xpath::parser::StaticContext;
 use std::collections::HashMap;
 
 /// Refused rows: row, subscription id, error.
@@ -97,17 +98,14 @@ impl<'a> NamespaceMaps<'a> {
 }
 
 /// Registers batches; gives the rows that were refused.
-pub(crate) fn register(
-    population: &Population,
-    transformations: &Transformations,
-    limits: QueryLimits,
-    batches: &[Columns],
-) -> Result<Refused, Failed> {
+pub(crate) fn register(index: &Index, batches: &[Columns]) -> Result<Refused, Failed> {
+    let (population, transformations, limits) = (index.filters(), index.transformations(), index.query_limits());
     let maps = NamespaceMaps::new(batches);
     let maps: HashMap<&str, BorrowedPairs<'_>> =
         maps.0.iter().map(|(json, map)| (*json, map.as_ref().map(|pairs| borrow(pairs)))).collect();
     let mut refused: Refused = Vec::new();
     let mut unparsed: Vec<Unparsed<'_>> = Vec::new();
+    let mut joins: Vec<joins::Unparsed<'_>> = Vec::new();
     let mut registrations = Vec::with_capacity(batches.iter().map(|columns| columns.ids.len()).sum());
     let rows = batches.iter().flat_map(|columns| (0..columns.ids.len()).map(move |row| (columns, row)));
     for (number, (columns, row)) in rows.enumerate() {
@@ -139,6 +137,12 @@ pub(crate) fn register(
             });
             continue;
         }
+        if field(&columns.languages, row) == Some("xscl") {
+            let stream = field(&columns.streams, row);
+            let query = columns.queries.value(row);
+            joins.push(joins::Unparsed { row: number as u64, id, query, namespaces, stream });
+            continue;
+        }
         let ignore_namespaces = flag(&columns.ignore_namespaces, row);
         registrations.push(Registration {
             row: number as u64,
@@ -155,11 +159,19 @@ pub(crate) fn register(
     if !transformations.read().is_empty() && !registrations.is_empty() {
         transformations.unregister(registrations.iter().map(|entry| entry.id), limits)?;
     }
-    if !registrations.is_empty() || unparsed.is_empty() {
+    index.joins().unregister(registrations.iter().map(|entry| entry.id));
+    if !registrations.is_empty() || (unparsed.is_empty() && joins.is_empty()) {
         population.register(builder)?;
     }
-    let last: HashMap<&str, u64> = registrations.iter().map(|entry| (entry.id, entry.row)).collect();
-    unparsed.retain(|entry| last.get(entry.id).is_none_or(|other| *other < entry.row));
+    let mut last: HashMap<&str, u64> = HashMap::new();
+    let rows = registrations.iter().map(|entry| (entry.id, entry.row));
+    let rows = rows.chain(unparsed.iter().map(|entry| (entry.id, entry.row)));
+    for (id, row) in rows.chain(joins.iter().map(|entry| (entry.id, entry.row))) {
+        let known = last.entry(id).or_insert(row);
+        *known = row.max(*known);
+    }
+    unparsed.retain(|entry| last[entry.id] == entry.row);
+    joins.retain(|entry| last[entry.id] == entry.row);
     // What was parsed takes more memory than what is kept of it: a few at a time.
     for chunk in unparsed.chunks(CHUNK) {
         let mut accepted = Vec::with_capacity(chunk.len());
@@ -170,10 +182,19 @@ pub(crate) fn register(
             }
         }
         population.unregister(accepted.iter().map(|entry| &*entry.id));
+        index.joins().unregister(accepted.iter().map(|entry| &*entry.id));
         transformations.register(accepted);
     }
     if !unparsed.is_empty() {
         transformations.changed();
+    }
+    if !joins.is_empty() {
+        let (failed, accepted) = index.joins().register(&joins);
+        refused.extend(failed);
+        population.unregister(accepted.iter().copied());
+        if !transformations.read().is_empty() {
+            transformations.unregister(accepted, limits)?;
+        }
     }
     refused.sort_by_key(|(row, _, _)| *row);
     Ok(refused)

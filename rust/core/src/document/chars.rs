@@ -36,7 +36,8 @@ pub(crate) fn is_char(c: char) -> bool {
     matches!(c, '\t' | '\n' | '\r' | ' '..='\u{D7FF}' | '\u{E000}'..='\u{FFFD}' | '\u{10000}'..)
 }
 
-fn is_name_start(c: char) -> bool {
+/// Whether a character may start a name (production 4, without the colon).
+pub(crate) fn is_name_start(c: char) -> bool {
     match c as u32 {
         0..128 => ASCII[c as usize] & START != 0,
         0xC0..=0xD6
@@ -55,7 +56,8 @@ fn is_name_start(c: char) -> bool {
     }
 }
 
-fn is_name_char(c: char) -> bool {
+/// Whether a character may continue a name (production 4a, without the colon).
+pub(crate) fn is_name_char(c: char) -> bool {
     match c as u32 {
         0..128 => ASCII[c as usize] & NAME != 0,
         0xB7 | 0x300..=0x36F | 0x203F..=0x2040 => true,

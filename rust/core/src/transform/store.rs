@@ -29,7 +29,7 @@ pub fn encode(population: &Population) -> Vec<u8> {
     out
 }
 
-fn put(out: &mut Vec<u8>, text: &str) {
+pub(crate) fn put(out: &mut Vec<u8>, text: &str) {
     out.extend((text.len() as u64).to_le_bytes());
     out.extend(text.as_bytes());
 }
@@ -62,23 +62,24 @@ pub fn decode(bytes: &[u8], limits: QueryLimits) -> Result<Vec<Registration>, St
     Ok(registrations)
 }
 
-struct Reader<'b> {
-    bytes: &'b [u8],
+/// Reads what [`put`] wrote.
+pub(crate) struct Reader<'b> {
+    pub(crate) bytes: &'b [u8],
 }
 
 impl<'b> Reader<'b> {
-    fn take(&mut self, count: usize) -> Result<&'b [u8], String> {
-        let (taken, rest) = self.bytes.split_at_checked(count).ok_or("the transformations are cut off")?;
+    pub(crate) fn take(&mut self, count: usize) -> Result<&'b [u8], String> {
+        let (taken, rest) = self.bytes.split_at_checked(count).ok_or("the bytes are cut off")?;
         self.bytes = rest;
         Ok(taken)
     }
 
-    fn number(&mut self) -> Result<usize, String> {
-        let bytes = self.take(8)?.try_into().map_err(|_| "the transformations are cut off")?;
+    pub(crate) fn number(&mut self) -> Result<usize, String> {
+        let bytes = self.take(8)?.try_into().map_err(|_| "the bytes are cut off")?;
         usize::try_from(u64::from_le_bytes(bytes)).map_err(|error| error.to_string())
     }
 
-    fn text(&mut self) -> Result<&'b str, String> {
+    pub(crate) fn text(&mut self) -> Result<&'b str, String> {
         let length = self.number()?;
         std::str::from_utf8(self.take(length)?).map_err(|error| error.to_string())
     }

@@ -41,7 +41,7 @@ pub struct XQueryError {
 
 impl XQueryError {
     /// A fault at a byte offset of `text`.
-    pub(super) fn new(kind: XQueryErrorKind, message: impl Into<String>, text: &str, offset: usize) -> XQueryError {
+    pub(crate) fn new(kind: XQueryErrorKind, message: impl Into<String>, text: &str, offset: usize) -> XQueryError {
         let (offset, line, column) = place(text, offset);
         XQueryError { kind, message: message.into(), offset, line, column }
     }

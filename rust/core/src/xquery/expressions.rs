@@ -391,6 +391,7 @@ impl Parser<'_> {
 
     /// The document, by a call of `doc` or `document`.
     pub(super) fn document_call(&mut self, name: &str, start: usize) -> Parsed<Expr> {
+        self.refuse_in_join(&format!("{name}()"), start)?;
         self.skip();
         if !matches!(self.byte(0), b'"' | b'\'') {
             return Err(self.unsupported(&format!("{name}() of anything but a string literal"), start));
@@ -412,6 +413,12 @@ impl Parser<'_> {
 
     /// Functions that ask for the names or the tree of nodes do not get constructed ones.
     pub(super) fn check_call(&self, function: Function, arguments: &[Expr], start: usize) -> Parsed<()> {
+        if function == Function::Root {
+            self.refuse_in_join("root()", start)?;
+        }
+        if arguments.is_empty() && !matches!(function, Function::True | Function::False) {
+            self.check_focus(&format!("{}() without argument", function.name()), start)?;
+        }
         let asks = matches!(function, Function::Name | Function::LocalName | Function::NamespaceUri | Function::Root);
         if asks {
             match arguments.first() {

@@ -4,6 +4,7 @@ pub mod ast;
 mod constructors;
 pub mod error;
 mod expressions;
+pub(crate) mod joined;
 mod literals;
 pub mod parser;
 mod paths;

@@ -81,10 +81,16 @@ pub(super) struct Parser<'t> {
     pub(super) document_uri: Option<String>,
     pub(super) preserve_space: bool,
     pub(super) empty_greatest: bool,
+    /// Whether this is the constructor of a join, which sees its variables' nodes and nothing else.
+    pub(super) in_join: bool,
+    /// Whether there is a context item that the query chose itself: in steps and predicates.
+    pub(super) has_focus: bool,
+    /// In a join: the variables that the constructor does not bind, with the places of their first uses.
+    pub(super) free: Vec<(Name, usize)>,
 }
 
 impl<'t> Parser<'t> {
-    fn new(text: &'t str, context: &StaticContext<'t>) -> Parser<'t> {
+    pub(super) fn new(text: &'t str, context: &StaticContext<'t>) -> Parser<'t> {
         let given = PREDECLARED.iter().chain(context.namespaces);
         Parser {
             text,
@@ -100,6 +106,9 @@ impl<'t> Parser<'t> {
             document_uri: None,
             preserve_space: false,
             empty_greatest: false,
+            in_join: false,
+            has_focus: false,
+            free: Vec::new(),
         }
     }
 
@@ -327,7 +336,7 @@ impl<'t> Parser<'t> {
             | Expr::Comment(_)
             | Expr::ProcessingInstruction(..) => true,
             Expr::Context => self.in_constructed,
-            Expr::Variable(slot) => self.constructed[*slot as usize],
+            Expr::Variable(slot) => self.constructed.get(*slot as usize).is_some_and(|is_constructed| *is_constructed),
             Expr::Sequence(members) => members.iter().any(|member| self.may_construct(member)),
             Expr::Flwor(flwor) => self.may_construct(&flwor.result),
             Expr::If(_, yes, no) => self.may_construct(yes) || self.may_construct(no),

@@ -2,6 +2,7 @@
 
 use super::ast::{Axis, Expr, Function, NodeTest, Step};
 use super::error::XQueryErrorKind;
+use super::joined::leaves_subtree;
 use super::parser::{FN_URI, Parsed, Parser, XS_URI};
 use crate::xpath::parser::steps::axis_named;
 
@@ -90,6 +91,7 @@ impl<'t> Parser<'t> {
         let mut steps = Vec::new();
         let mut start = Expr::Root;
         if self.byte(0) == b'/' {
+            self.refuse_in_join("a path from the document", start_offset)?;
             self.refuse_constructed(&Expr::Context, start_offset)?;
         }
         if self.rest().starts_with("//") {
@@ -105,6 +107,7 @@ impl<'t> Parser<'t> {
             match self.step()? {
                 Part::Axis(axis, test, predicates) => {
                     start = Expr::Context;
+                    self.check_focus("a path that starts from no variable", start_offset)?;
                     self.refuse_constructed(&start, start_offset)?;
                     steps.push(Step::Axis { axis, test, predicates });
                 }
@@ -126,8 +129,10 @@ impl<'t> Parser<'t> {
         }
         // Steps see nodes of the document, whatever is around.
         let around = std::mem::replace(&mut self.in_constructed, false);
+        let had_focus = std::mem::replace(&mut self.has_focus, true);
         let read = self.more_steps(&mut steps);
         self.in_constructed = around;
+        self.has_focus = had_focus;
         read?;
         Ok(Self::path_of(start, steps))
     }
@@ -179,8 +184,10 @@ impl<'t> Parser<'t> {
         let mut predicates = Vec::new();
         while self.take("[") {
             let around = std::mem::replace(&mut self.in_constructed, in_constructed);
+            let had_focus = std::mem::replace(&mut self.has_focus, true);
             let predicate = self.expression();
             self.in_constructed = around;
+            self.has_focus = had_focus;
             predicates.push(predicate?);
             self.expect("]")?;
             self.node()?;
@@ -199,6 +206,7 @@ impl<'t> Parser<'t> {
                 return Ok(Part::Axis(Axis::Attribute, test, self.predicates(false)?));
             }
             b'.' if self.byte(1) == b'.' => {
+                self.refuse_in_join("the axis parent", start)?;
                 self.at += 2;
                 return Ok(Part::Axis(Axis::Parent, NodeTest::Node, self.predicates(false)?));
             }
@@ -269,7 +277,12 @@ impl<'t> Parser<'t> {
     fn axis(&self, word: &str, start: usize) -> Parsed<Axis> {
         match axis_named(word) {
             Some(Axis::Namespace) => Err(self.unsupported("the namespace axis", start)),
-            Some(axis) => Ok(axis),
+            Some(axis) => {
+                if leaves_subtree(axis) {
+                    self.refuse_in_join(&format!("the axis {word}"), start)?;
+                }
+                Ok(axis)
+            }
             None => Err(self.error_at(XQueryErrorKind::Syntax, format!("there is no axis {word:?}"), start)),
         }
     }
@@ -363,6 +376,7 @@ impl<'t> Parser<'t> {
             b'0'..=b'9' => self.number(),
             b'.' if self.byte(1).is_ascii_digit() => self.number(),
             b'.' => {
+                self.check_focus("the context item", self.at)?;
                 self.at += 1;
                 Ok(Expr::Context)
             }
@@ -372,6 +386,7 @@ impl<'t> Parser<'t> {
                 let found = self.variables.iter().rev().find(|(known, _)| *known == name);
                 match found {
                     Some((_, slot)) => Ok(Expr::Variable(*slot)),
+                    None if self.in_join && name.uri.is_empty() => self.free_variable(name, start),
                     None if &*name.local == "doc" && name.uri.is_empty() => Ok(Expr::Root),
                     None => {
                         let message = format!("nothing binds the variable ${}", name.local);
