@@ -9,7 +9,8 @@ import yaml
 
 CORPUS = Path(__file__).parent / "corpus"
 TRANSFORMATIONS = CORPUS / "xquery.yaml"
-"""Cases of another form, which `xquery_cases` reads."""
+JOINS = CORPUS / "joins.yaml"
+"""Cases of other forms, which `xquery_cases` and `join_cases` read."""
 
 
 @dataclass(frozen=True)
@@ -50,9 +51,9 @@ def payload(entry: Any) -> bytes:
 
 
 def load() -> list[Case]:
-    """Every case of the corpus but the transformations; a name that occurs twice is an error."""
+    """Every case of the corpus but transformations and joins; a name that occurs twice is an error."""
     cases = []
-    for path in sorted(set(CORPUS.glob("*.yaml")) - {TRANSFORMATIONS}):
+    for path in sorted(set(CORPUS.glob("*.yaml")) - {TRANSFORMATIONS, JOINS}):
         for entry in yaml.safe_load(path.read_text(encoding="utf-8")):
             listed = entry.pop("documents")
             errors = [item.get("error") if isinstance(item, dict) else None for item in listed]
