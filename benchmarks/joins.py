@@ -32,6 +32,7 @@ _COMPLEX = "three levels, 16 leaves"
 _PIECE = 5_000
 """Items that are published at once."""
 _RATE_BAR, _GROWTH_BAR, _RATIO_BAR = 5_000.0, 1.5, 1_000.0
+_CHANNELS_ALONE = "{a2 = b2, "
 _STAMP = re.compile(rb"<timestamp>([^<]+)Z<")
 
 
@@ -40,15 +41,15 @@ class Sizes:
     """How much is measured."""
 
     queries: tuple[int, ...]
-    """Numbers of queries over documents of two and three levels."""
+    """Numbers of queries over documents of two levels."""
+    deep_queries: tuple[int, ...]
+    """Numbers of queries over documents of three levels."""
     sql: int
     """Most queries that SQL with templates is given over these documents."""
     varied: int
     """Queries where something else than their number varies."""
     items: int
     """Items of feeds."""
-    rounds: int
-    """Runs over them, of which the fastest counts."""
     feed_queries: tuple[int, ...]
     """Numbers of queries over items; growth is told from the last two."""
     sql_items: int
@@ -69,20 +70,20 @@ class Sizes:
 
 REDUCED = Sizes(
     queries=(10, 100, 1_000, 10_000, 100_000),
+    deep_queries=(10, 100, 1_000, 10_000),
     sql=10_000,
     varied=1_000,
     items=20_000,
-    rounds=2,
     feed_queries=(1_000, 10_000, 100_000),
     sql_items=300,
     sql_feed_queries=(10, 1_000),
 )
 FULL = Sizes(
     queries=(10, 100, 1_000, 10_000, 100_000),
+    deep_queries=(10, 100, 1_000, 10_000, 100_000),
     sql=100_000,
     varied=10_000,
     items=225_000,
-    rounds=1,
     feed_queries=(10, 100, 1_000, 10_000, 100_000),
     sql_items=2_000,
     sql_feed_queries=(10, 100, 1_000, 10_000, 100_000),
@@ -125,16 +126,16 @@ def _rate(title: str, label: str, ms: float, at: float, axis: str, about: str, *
     return Figure(title, label, 1000 / ms, "documents/s", at=at, axis=axis, about=about, details=details)
 
 
-def _by_number(name: str, label: str, numbers: str, kind: str, sizes: Sizes) -> Iterator[Figure]:
+def _by_number(name: str, label: str, numbers: str, kind: str, counts: Sequence[int], sizes: Sizes) -> Iterator[Figure]:
     """Throughput of pairs by number of queries, with all peers."""
     title = f"{_NAME}, {numbers}, {label}, {kind}"
     about = (
         f"documents a second by number of queries, where each document agrees in all leaves ({label}) with the one "
         "before; first pair: with nothing remembered; one query at a time is told from some of the queries"
     )
-    all_drawn = draw(name, sizes.queries[-1], 1, kind=kind, document_shape={"values": 1})
+    all_drawn = draw(name, counts[-1], 1, kind=kind, document_shape={"values": 1})
     document = all_drawn.documents[0]
-    for count in sizes.queries:
+    for count in counts:
         queries = all_drawn.queries[:count]
         distinct = list(dict.fromkeys(queries))
         index = register(queries)
@@ -157,7 +158,7 @@ def _by_number(name: str, label: str, numbers: str, kind: str, sizes: Sizes) -> 
         }
         for curve, (ms, _) in alone.items():
             yield told(f"{curve}, one query at a time", ms)
-        if count == sizes.queries[-1]:
+        if count == counts[-1]:
             yield from _ratios(title, ours, {curve: ms for curve, (ms, _) in alone.items()}, count, len(distinct))
 
 
@@ -201,32 +202,30 @@ def _times(items: Sequence[bytes]) -> pa.Array:
     return pa.array([int(moment.timestamp()) * 1_000_000 for moment in moments], pa.int64())
 
 
-def _run_feeds(queries: list[str], items: list[bytes], rounds: int) -> dict[str, float]:
+def _run_feeds(queries: list[str], items: list[bytes]) -> dict[str, float]:
     """All items against all queries: seconds, what is found, and memory."""
     index = register(queries)
     pieces = [pa.array(items[at : at + _PIECE], pa.binary()) for at in range(0, len(items), _PIECE)]
     times = [_times(items[at : at + _PIECE]) for at in range(0, len(items), _PIECE)]
-    runs: list[dict[str, float]] = []
+    engine = Engine(index)
     before = resident_bytes()
-    for _ in range(rounds):
-        engine = Engine(index)
-        seconds: list[float] = []
-        totals = [0, 0]
-        for piece, stamps in zip(pieces, times, strict=True):
-            began = time.perf_counter()
-            counted = engine.count(piece, stamps)
-            seconds.append(time.perf_counter() - began)
-            totals = [total + more for total, more in zip(totals, counted, strict=True)]
-        run = {
-            "seconds": sum(seconds),
-            "last_rate": len(pieces[-1]) / seconds[-1],
-            "pairs": totals[0],
-            "found": totals[1],
-        }
-        runs.append({**run, "state_bytes": float(engine.state.stats()["join_state_bytes"])})
-        # What the first run takes: later ones use what it gave back.
-        runs[0].setdefault("grown_bytes", resident_bytes() - before)
-    return {**runs[0], **min(runs, key=lambda run: run["seconds"])}
+    seconds: list[float] = []
+    pairs = found = 0
+    busy = time.process_time()
+    for piece, stamps in zip(pieces, times, strict=True):
+        began = time.perf_counter()
+        counted = engine.count(piece, stamps)
+        seconds.append(time.perf_counter() - began)
+        pairs, found = pairs + counted[0], found + counted[1]
+    return {
+        "seconds": sum(seconds),
+        "processor_seconds": time.process_time() - busy,
+        "last_rate": len(pieces[-1]) / seconds[-1],
+        "pairs": pairs,
+        "found": found,
+        "state_bytes": float(engine.state.stats()["join_state_bytes"]),
+        "grown_bytes": resident_bytes() - before,
+    }
 
 
 def _feeds(sizes: Sizes) -> Iterator[Figure]:
@@ -237,27 +236,34 @@ def _feeds(sizes: Sizes) -> Iterator[Figure]:
         "counted by distinct query and pair, and no text is made"
     )
     drawn = draw("join-feeds", sizes.feed_queries[-1], sizes.items)
-    rates: dict[int, float] = {}
-    for count in sizes.feed_queries:
-        queries = drawn.queries[:count]
+
+    def apart(queries: list[str]) -> dict[str, float]:
         # In a process of its own: memory that others gave back would hide what is taken.
         with get_context("spawn").Pool(1) as alone:
-            run = alone.apply(_run_feeds, (queries, drawn.documents, sizes.rounds))
-        rates[count] = sizes.items / run["seconds"]
-        details = {**run, "distinct": len(set(queries))}
-        bar = _RATE_BAR if count >= 100_000 else None
-        place: dict[str, Any] = {"at": count, "axis": "queries", "about": about, "details": details}
-        yield Figure(title, "Sardonyx", rates[count], "items/s", bar, at_least=True, **place)
+            return {**alone.apply(_run_feeds, (queries, drawn.documents)), "distinct": len(set(queries))}
+
+    runs: dict[int, dict[str, float]] = {}
+    for count in sizes.feed_queries:
+        run = runs[count] = apart(drawn.queries[:count])
+        bar = _RATE_BAR if count >= 100_000 and sizes.items >= 225_000 else None
+        place: dict[str, Any] = {"at": count, "axis": "queries", "about": about, "details": run}
+        yield Figure(title, "Sardonyx", sizes.items / run["seconds"], "items/s", bar, at_least=True, **place)
     fewer, most = sizes.feed_queries[-2:]
-    name = f"time of an item, {most:,} queries against {fewer:,}"
-    yield Figure(title, name, rates[fewer] / rates[most], "times", _GROWTH_BAR, details=details)
-    last = f"{most:,} queries"
-    yield Figure(title, f"state, {last}", run["state_bytes"] / sizes.items, "bytes/item", details=details)
-    yield Figure(
-        title, f"growth of the process, {last}", run["grown_bytes"] / sizes.items, "bytes/item", details=details
-    )
-    yield Figure(title, f"the last items, {last}", run["last_rate"], "items/s", details=details)
-    yield Figure(title, f"results, {last}", run["found"] / sizes.items, "an item", details=details)
+    # Nearly all results are of equal channels alone, and counting so many takes long whatever the rest costs.
+    run = apart([query for query in drawn.queries if _CHANNELS_ALONE not in query])
+    name = f"{most:,} queries less those for equal channels alone"
+    yield Figure(title, name, sizes.items / run["seconds"], "items/s", details=run)
+    run = runs[most]
+    # The two are told from processor time: other work on the machine comes and goes between them.
+    growth = run["processor_seconds"] / runs[fewer]["processor_seconds"]
+    for name, value, unit, bar in (
+        (f"time of an item, {most:,} queries against {fewer:,}", growth, "times", _GROWTH_BAR),
+        (f"state, {most:,} queries", run["state_bytes"] / sizes.items, "bytes/item", None),
+        (f"growth of the process, {most:,} queries", run["grown_bytes"] / sizes.items, "bytes/item", None),
+        (f"the last items, {most:,} queries", run["last_rate"], "items/s", None),
+        (f"results, {most:,} queries", run["found"] / sizes.items, "an item", None),
+    ):
+        yield Figure(title, name, value, unit, bar, details=run)
 
 
 def _feeds_by_sql(sizes: Sizes) -> Iterator[Figure]:
@@ -301,12 +307,12 @@ def _feeds_by_sql(sizes: Sizes) -> Iterator[Figure]:
 def figures(sizes: Sizes) -> Iterator[Figure]:
     """All of it, in these sizes."""
     yield from _tables()
-    yield from _by_number("join-flat", _FLAT, "figures 8-10", "joins", sizes)
-    yield from _by_number("join-flat", _FLAT, "figures 8-10", "windows", sizes)
+    yield from _by_number("join-flat", _FLAT, "figures 8-10", "joins", sizes.queries, sizes)
+    yield from _by_number("join-flat", _FLAT, "figures 8-10", "windows", sizes.queries, sizes)
     yield from _varied("join-flat", "figures 8-10", "value_joins", sizes.value_joins, sizes)
     yield from _varied("join-flat", "figures 8-10", "leaves", sizes.leaves, sizes)
     yield from _varied("join-flat", "figures 8-10", "zipf", sizes.skews, sizes)
-    yield from _by_number("join-complex", _COMPLEX, "figures 11-13", "joins", sizes)
+    yield from _by_number("join-complex", _COMPLEX, "figures 11-13", "joins", sizes.deep_queries, sizes)
     yield from _varied("join-complex", "figures 11-13", "value_joins", sizes.value_joins[:3], sizes)
     yield from _varied("join-complex", "figures 11-13", "zipf", sizes.skews, sizes)
     yield from _feeds(sizes)

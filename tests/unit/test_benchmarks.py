@@ -64,13 +64,14 @@ def test_transformations_in_tiny_sizes(tmp_path: Path) -> None:
     assert "that FWR is slower than shared" in page
 
 
+@pytest.mark.slow
 def test_joins_in_tiny_sizes(tmp_path: Path) -> None:
     sizes = joins.Sizes(
         queries=(10, 60),
+        deep_queries=(60,),
         sql=60,
         varied=40,
         items=300,
-        rounds=2,
         feed_queries=(20, 60),
         sql_items=30,
         sql_feed_queries=(20, 60),
