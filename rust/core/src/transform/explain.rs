@@ -94,9 +94,7 @@ fn collect(
         }
         Piece::Loop(own) => {
             streams.insert(own.stream);
-            for condition in own.condition.into_iter().flat_map(|condition| operators.conjuncts(condition)) {
-                conditions.insert(condition);
-            }
+            conditions.extend(&own.conditions);
             collect(&own.body, operators, streams, conditions);
         }
         Piece::Residue(_) => {}
@@ -155,8 +153,8 @@ impl Explainer<'_> {
                 let (operator, why) = self.join(own.stream);
                 let operator = if self.operators.stream(own.stream).parent.is_none() { "for" } else { operator };
                 self.line(operator, stream_text(self.operators, own.stream), depth, self.sharing(own.stream), why);
-                for condition in own.condition.into_iter().flat_map(|id| self.operators.conjuncts(id)) {
-                    self.condition(condition, depth + 1);
+                for condition in &own.conditions {
+                    self.condition(*condition, depth + 1);
                 }
                 if !own.order.is_empty() {
                     self.line("order by", format!("{} keys", own.order.len()), depth + 1, 0, "keys by the evaluator");
