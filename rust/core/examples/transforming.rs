@@ -1,23 +1,20 @@
 //! Times transformations: `transforming QUERIES DOCUMENTS [PASSES] [STRATEGY]`, one query a line, a folder of XML files.
 //!
-//! Registers them in parts parsed by two threads, as the extension does, then lists groups and writes text.
+//! Registers them as the extension does, then lists groups and writes text.
 #![allow(clippy::print_stdout)]
 
 use sardonyx_core::document::{Document, Limits, Parser as Reader};
+use sardonyx_core::transform::bulk::{Unparsed, parse_all};
 use sardonyx_core::transform::execute::Worker;
-use sardonyx_core::transform::population::{Population, Registration, Strategy};
+use sardonyx_core::transform::population::{Population, Strategy};
 use sardonyx_core::transform::results::{Form, profile};
-use sardonyx_core::xquery::error::XQueryError;
-use sardonyx_core::xquery::parser::{StaticContext, parse};
+use sardonyx_core::xpath::parser::QueryLimits;
 use std::time::{Duration, Instant};
 
 type Failure = Box<dyn std::error::Error>;
-/// A failure of a thread.
-type Failed = String;
 
-/// Transformations parsed and registered at a time, and threads that parse.
+/// Transformations registered at a time.
 const PART: usize = 2_000;
-const THREADS: usize = 2;
 const COST_LIMIT: u64 = 1_000_000_000;
 
 fn main() -> Result<(), Failure> {
@@ -29,7 +26,9 @@ fn main() -> Result<(), Failure> {
     let strategy = Strategy::ALL.into_iter().find(|strategy| strategy.name() == named).ok_or("which strategy?")?;
 
     let ids: Vec<String> = (1..=queries.lines().count()).map(|line| line.to_string()).collect();
-    let rows: Vec<(&str, &str)> = ids.iter().map(String::as_str).zip(queries.lines()).collect();
+    let numbered = ids.iter().map(String::as_str).zip(queries.lines()).zip(0..);
+    let made = |((id, query), row)| Unparsed { row, id, query, namespaces: &[], stream: None, notify_empty: false };
+    let rows: Vec<Unparsed<'_>> = numbered.map(made).collect();
     let before = resident_bytes()?;
     let (population, times) = register(&rows, strategy)?;
     let count = population.len() as f64;
@@ -44,17 +43,14 @@ fn main() -> Result<(), Failure> {
     let mut fastest = times;
     for _ in 1..passes {
         let (_, times) = register(&rows, strategy)?;
-        fastest.parsing = fastest.parsing.min(times.parsing);
-        fastest.compiling = fastest.compiling.min(times.compiling);
+        fastest.own = fastest.own.min(times.own);
         fastest.whole = fastest.whole.min(times.whole);
     }
-    let each = |time: Duration| time.as_secs_f64() * 1e6 / count;
     println!(
-        "registered in {:.2?}, {:.0}/s; processor time each: parsing {:.2} us, compiling {:.2} us",
+        "registered in {:.2?}, {:.0}/s; processor time of one thread {:.2} us each",
         fastest.whole,
         count / fastest.whole.as_secs_f64(),
-        each(fastest.parsing),
-        each(fastest.compiling)
+        fastest.own.as_secs_f64() * 1e6 / count
     );
 
     let mut files: Vec<_> =
@@ -92,59 +88,38 @@ fn main() -> Result<(), Failure> {
 }
 
 /// What registering took.
-#[derive(Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Times {
-    /// Processor time of the threads that parse.
-    parsing: Duration,
-    /// Processor time of compiling.
-    compiling: Duration,
+    /// Processor time of this thread, which compiles and helps with parsing.
+    own: Duration,
     /// Wall-clock time.
     whole: Duration,
 }
 
 /// Parses and registers.
-fn register(rows: &[(&str, &str)], strategy: Strategy) -> Result<(Population, Times), Failure> {
+fn register(rows: &[Unparsed<'_>], strategy: Strategy) -> Result<(Population, Times), Failure> {
     let mut population = Population::new(strategy, None);
-    let mut times = Times::default();
-    let began = Instant::now();
-    for part in rows.chunks(PART) {
-        let read = |rows: &[(&str, &str)]| -> Result<_, Failed> {
-            let parsed = rows.iter().map(registration).collect::<Result<Vec<_>, _>>();
-            Ok((parsed.map_err(|error| error.to_string())?, processor_time()?))
-        };
-        let parts: Vec<_> = std::thread::scope(|scope| {
-            let rows = part.chunks(part.len().div_ceil(THREADS));
-            let threads: Vec<_> = rows.map(|rows| scope.spawn(move || read(rows))).collect();
-            let joined = threads.into_iter().map(|thread| thread.join().map_err(|_| "a thread panicked".to_owned()));
-            joined.map(|outcome| outcome?).collect::<Result<_, _>>()
-        })?;
-        let started = processor_time()?;
-        for (registrations, time) in parts {
-            times.parsing += time;
-            population.register(registrations);
+    let (began, started) = (Instant::now(), processor_time()?);
+    let mut refused = Vec::new();
+    parse_all(rows, QueryLimits::default(), |parsed| {
+        let mut parsed = parsed.peekable();
+        while parsed.peek().is_some() {
+            let part = parsed.by_ref().take(PART);
+            population.register(part.filter_map(|parsed| parsed.map_err(|error| refused.push(error)).ok()));
         }
-        times.compiling += processor_time()? - started;
+    });
+    if let Some((row, _, error)) = refused.first() {
+        return Err(format!("line {}: {error}", row + 1).into());
     }
-    times.whole = began.elapsed();
+    let times = Times { own: processor_time()? - started, whole: began.elapsed() };
     Ok((population, times))
 }
 
 /// Processor time of this thread.
-fn processor_time() -> Result<Duration, Failed> {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").map_err(|error| error.to_string())?;
+fn processor_time() -> Result<Duration, Failure> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat")?;
     let first = text.split(' ').next().and_then(|nanoseconds| nanoseconds.parse().ok());
-    first.map(Duration::from_nanos).ok_or_else(|| "no processor time".to_owned())
-}
-
-fn registration((id, query): &(&str, &str)) -> Result<Registration, XQueryError> {
-    Ok(Registration {
-        id: (*id).into(),
-        query: (*query).into(),
-        namespaces: [].into(),
-        stream: None,
-        notify_empty: false,
-        module: parse(query, &StaticContext::default())?,
-    })
+    first.map(Duration::from_nanos).ok_or_else(|| "no processor time".into())
 }
 
 fn resident_bytes() -> Result<usize, Failure> {

@@ -3,7 +3,7 @@
 use crate::arrow::strings;
 use crate::document::borrow;
 use crate::errors::{Failed, Fields};
-use crate::transformations::{CHUNK, Transformations, Unparsed, parse_all};
+use crate::transformations::{CHUNK, Transformations};
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, BooleanArray, RecordBatch, StringArray};
 use arrow_schema::DataType;
@@ -11,8 +11,10 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use sardonyx_core::index::Population;
 use sardonyx_core::index::bulk::{Registration, build};
+use sardonyx_core::transform::bulk::{Unparsed, parse_all};
 use sardonyx_core::xpath::parser::{QueryLimits, StaticContext};
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// Refused rows: row, subscription id, error.
 pub(crate) type Refused = Vec<(u64, String, Fields)>;
@@ -161,17 +163,23 @@ pub(crate) fn register(
     let last: HashMap<&str, u64> = registrations.iter().map(|entry| (entry.id, entry.row)).collect();
     unparsed.retain(|entry| last.get(entry.id).is_none_or(|other| *other < entry.row));
     // What was parsed takes more memory than what is kept of it: a few at a time.
-    for chunk in unparsed.chunks(CHUNK) {
-        let mut accepted = Vec::with_capacity(chunk.len());
-        for parsed in parse_all(chunk, limits) {
-            match parsed {
-                Ok(registration) => accepted.push(registration),
-                Err((row, id, error)) => refused.push((row, id.to_owned(), error.into())),
-            }
+    parse_all(&unparsed, limits, |parsed| {
+        let mut parsed = parsed.peekable();
+        while parsed.peek().is_some() {
+            let mut ids: Vec<Arc<str>> = Vec::new();
+            transformations.register(parsed.by_ref().take(CHUNK).filter_map(|parsed| match parsed {
+                Ok(registration) => {
+                    ids.push(registration.id.clone());
+                    Some(registration)
+                }
+                Err((row, id, error)) => {
+                    refused.push((row, id.to_owned(), error.into()));
+                    None
+                }
+            }));
+            population.unregister(ids.iter().map(|id| &**id));
         }
-        population.unregister(accepted.iter().map(|entry| &*entry.id));
-        transformations.register(accepted);
-    }
+    });
     if !unparsed.is_empty() {
         transformations.changed();
     }
