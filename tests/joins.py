@@ -219,7 +219,7 @@ def _below(step: Step, item: Any, paths: Paths, tree: Tree) -> Iterator[Bindings
 
 
 def _operands(operands: Sequence[Operand], chosen: Bindings, paths: Paths, tree: Tree) -> Iterator[Bindings]:
-    """The choices for operands such as `x/isbn`: each is a variable of its own."""
+    """The choices for operands such as `x/isbn`: each path below a variable is a variable of its own."""
     ways: list[Bindings] = [{}]
     for operand in operands:
         start = chosen[operand.variable].item
@@ -230,8 +230,8 @@ def _operands(operands: Sequence[Operand], chosen: Bindings, paths: Paths, tree:
 
 
 def name_of(operand: Operand) -> str:
-    """The name of the node that an operand stands for: its variable's, or one of its own."""
-    return f"#{id(operand)}" if operand.path else operand.variable
+    """The name of the node that an operand stands for: its variable's, or one for its path below that variable."""
+    return f"{operand.variable}{operand.path}" if operand.path else operand.variable
 
 
 def value_of(operand: Operand, nodes: Bindings) -> str:
@@ -261,8 +261,9 @@ class Plan:
         for operator in query.operators:
             for equality in operator.equalities:
                 for operand in (equality.left, equality.right):
-                    if operand.path:
-                        self.operands[self.block_of(operand.variable)].append(operand)
+                    wanted = self.operands[self.block_of(operand.variable)]
+                    if operand.path and all(name_of(operand) != name_of(each) for each in wanted):
+                        wanted.append(operand)
 
     def block_of(self, variable: str) -> int:
         """The number of the block that binds a variable."""
