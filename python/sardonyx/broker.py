@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import islice
+from pathlib import Path
 from typing import Any, Literal, get_args, overload
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sardonyx import _core, payloads, tabular
+from sardonyx import _core, durable, payloads, tabular
 from sardonyx.config import BrokerSettings, MatcherName
 from sardonyx.errors import SettingsError, UnknownSubscriptionError, from_core
 from sardonyx.explanation import Explanation, PlanExplanation
@@ -444,6 +445,37 @@ class Broker:
         ['1']
         """
         return self._index.save(os.fspath(path))
+
+    def save_state(self, path: str | os.PathLike[str]) -> None:
+        """Write the state of joins to a file, atomically: what was published and may still join, and the watermark.
+
+        `restore_state` goes on with it in a broker that has the same subscriptions, registered again or loaded.
+        """
+        durable.write_bytes(Path(path), self._session.state.save(self._index))
+
+    def restore_state(self, path: str | os.PathLike[str]) -> None:
+        """Go on where `save_state` was called, in place of the own state of joins.
+
+        Subscriptions that were registered there with the same query join what was published then; others join what is
+        published from now on. Raises `IndexFormatError` for a file that is no saved state.
+
+        >>> import tempfile, pathlib
+        >>> query = "//order->o[sku->a] JOIN{a = b, 1 h} //ship->s[sku->b]"
+        >>> one, two = Broker(), Broker()
+        >>> one.register("shipped", query, language="xscl")
+        >>> two.register("shipped", query, language="xscl")
+        >>> len(one.publish(Document("o1", "<order><sku>K</sku></order>")))
+        0
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     one.save_state(pathlib.Path(folder) / "joins.state")
+        ...     two.restore_state(pathlib.Path(folder) / "joins.state")
+        >>> len(two.publish(Document("s1", "<ship><sku>K</sku></ship>")))
+        1
+        """
+        with open(path, "rb") as file:
+            saved = file.read()
+        self._session.state.restore(self._index, saved)
+        self._hears_joins = True
 
     def stats(self) -> dict[str, int]:
         """Counters and sizes of the index; docs/index-at-scale.md describes each.

@@ -6,21 +6,13 @@ import contextlib
 import fcntl
 import json
 import os
-import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from sardonyx.durable import fsync_path, write_bytes
+
 __all__ = ["file_lock", "fsync_path", "fsync_tree", "read_json", "write_json"]
-
-
-def fsync_path(path: Path) -> None:
-    """Force a file's content, or a directory's entries, to the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def fsync_tree(root: Path) -> None:
@@ -33,14 +25,7 @@ def fsync_tree(root: Path) -> None:
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:
     """Replace a small JSON file: written aside, forced to the disk, renamed."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_name(f".{path.name}-{uuid.uuid4().hex}")
-    with open(aside, "w", encoding="utf-8") as file:
-        json.dump(value, file, ensure_ascii=True, sort_keys=True)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(aside, path)
-    fsync_path(path.parent)
+    write_bytes(path, json.dumps(value, ensure_ascii=True, sort_keys=True).encode())
 
 
 def read_json(path: Path) -> dict[str, Any] | None:

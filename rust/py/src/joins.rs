@@ -5,19 +5,22 @@ use crate::document::borrow;
 use crate::errors::{Failed, Fields, work};
 use crate::index::Index;
 use crate::matches::ErrorTable;
-use arrow_array::builder::{Int64Builder, LargeStringBuilder, ListBuilder, StringBuilder, UInt32Builder};
+use arrow_array::builder::{Int64Builder, LargeBinaryBuilder, LargeStringBuilder, ListBuilder, StringBuilder, UInt32Builder};
 use arrow_array::cast::AsArray;
-use arrow_array::types::Int64Type;
-use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, StringArray};
+use arrow_array::types::{Int64Type, UInt32Type};
+use arrow_array::{Array, ArrayRef, Int64Array, LargeBinaryArray, RecordBatch, StringArray, UInt32Array};
 use arrow_schema::{ArrowError, DataType};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyMapping};
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::{PyBytes, PyDict, PyMapping};
 use pyo3_arrow::PyRecordBatch;
-use pyo3_arrow::input::AnyArray;
+use pyo3_arrow::input::{AnyArray, AnyRecordBatch};
 use sardonyx_core::document::Limits;
+use sardonyx_core::join::bytes::Malformed;
 use sardonyx_core::join::publish::{Failure, Message, Outcome, Refusal, publish, units};
 use sardonyx_core::join::results::hexadecimal;
+use sardonyx_core::join::saved::{encode_witnesses, message, restore, save};
 use sardonyx_core::join::state::{Settings, State};
 use sardonyx_core::join::store::{decode, encode};
 use sardonyx_core::join::time::Clocks;
@@ -283,17 +286,11 @@ impl JoinState {
         let (tables, repetitions) = work(py, || {
             let mut errors = ErrorTable::default();
             let population = index.joins().read();
-            let outcome = self.run(&population, index, &columns, &rows, together, threads, false, &mut errors);
-            let notifications = notification_table(&outcome).map_err(arrow_error)?;
-            let derived = derived_table(&outcome).map_err(arrow_error)?;
-            Ok(([notifications, derived, errors.finish().map_err(arrow_error)?], outcome.repetitions))
+            let messages = self.messages(&population, index, &columns, &rows, threads, &mut errors);
+            let outcome = self.hear_all(&population, messages, together, false, &mut errors);
+            outcome_tables(outcome, errors)
         })?;
-        let dict = PyDict::new(py);
-        for (name, table) in ["notifications", "derived", "errors"].into_iter().zip(tables) {
-            dict.set_item(name, PyRecordBatch::new(table).into_pyarrow(py)?)?;
-        }
-        dict.set_item("repetitions", repetitions)?;
-        Ok(dict)
+        outcome_dict(py, tables, repetitions)
     }
 
     /// Publishes documents and only counts what they join with.
@@ -316,7 +313,8 @@ impl JoinState {
         let (errors, outcome) = work(py, || {
             let mut errors = ErrorTable::default();
             let population = index.joins().read();
-            let outcome = self.run(&population, index, &columns, &rows, together, threads, true, &mut errors);
+            let messages = self.messages(&population, index, &columns, &rows, threads, &mut errors);
+            let outcome = self.hear_all(&population, messages, together, true, &mut errors);
             Ok((errors.finish().map_err(arrow_error)?, outcome))
         })?;
         let dict = PyDict::new(py);
@@ -325,6 +323,76 @@ impl JoinState {
         dict.set_item("repetitions", outcome.repetitions)?;
         dict.set_item("errors", PyRecordBatch::new(errors).into_pyarrow(py)?)?;
         Ok(dict)
+    }
+
+    /// Stage 1 alone: takes documents apart, and keeps nothing.
+    #[pyo3(signature = (index, payloads, ids, timestamps_us, streams=None, texts=None, threads=1))]
+    #[allow(clippy::too_many_arguments)] // they are Python's
+    fn witnesses<'py>(
+        &self,
+        py: Python<'py>,
+        index: &Index,
+        payloads: AnyArray,
+        ids: AnyArray,
+        timestamps_us: AnyArray,
+        streams: Option<AnyArray>,
+        texts: Option<AnyArray>,
+        threads: usize,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let columns = Columns::new(payloads, ids, timestamps_us, streams, texts)?;
+        let rows = columns.rows()?;
+        let tables = work(py, || {
+            let mut errors = ErrorTable::default();
+            let population = index.joins().read();
+            let messages = self.messages(&population, index, &columns, &rows, threads, &mut errors);
+            Ok([witness_table(&messages).map_err(arrow_error)?, errors.finish().map_err(arrow_error)?])
+        })?;
+        let dict = PyDict::new(py);
+        for (name, table) in ["witnesses", "errors"].into_iter().zip(tables) {
+            dict.set_item(name, PyRecordBatch::new(table).into_pyarrow(py)?)?;
+        }
+        Ok(dict)
+    }
+
+    /// Stage 2 alone: joins documents that were taken apart by `witnesses` with the same index.
+    #[pyo3(signature = (index, table, together=true))]
+    fn hear<'py>(
+        &self,
+        py: Python<'py>,
+        index: &Index,
+        table: AnyRecordBatch,
+        together: bool,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let (batches, _) = table.into_table()?.into_inner();
+        let rows = batches.iter().map(WitnessRows::new).collect::<PyResult<Vec<_>>>()?;
+        let (tables, repetitions) = work(py, || {
+            let mut errors = ErrorTable::default();
+            let population = index.joins().read();
+            let mut messages = Vec::new();
+            for rows in &rows {
+                rows.messages(&population, &mut messages)?;
+            }
+            let outcome = self.hear_all(&population, messages, together, false, &mut errors);
+            outcome_tables(outcome, errors)
+        })?;
+        outcome_dict(py, tables, repetitions)
+    }
+
+    /// The state and what it means, as bytes; `restore` takes them.
+    fn save<'py>(&self, py: Python<'py>, index: &Index) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = work(py, || Ok(save(&self.lock(), &index.joins().read())))?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// Goes on where a saved state was.
+    fn restore(&self, py: Python<'_>, index: &Index, saved: PyBackedBytes) -> PyResult<()> {
+        work(py, || {
+            let mut state = self.lock();
+            let mut fresh = State::new(*state.settings());
+            restore(&mut fresh, &mut index.joins().write(), &saved).map_err(malformed)?;
+            *state = fresh;
+            Ok(())
+        })
     }
 
     /// Counters and sizes.
@@ -371,31 +439,26 @@ impl JoinState {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    #[allow(clippy::too_many_arguments)] // what two methods have in common
-    fn run(
+    /// Documents taken apart; what is wrong with some is an error.
+    fn messages<'c>(
         &self,
         population: &Population,
         index: &Index,
-        columns: &Columns,
+        columns: &'c Columns,
         rows: &[Row<'_>],
-        together: bool,
         threads: usize,
-        counts_only: bool,
         errors: &mut ErrorTable,
-    ) -> Outcome {
+    ) -> Vec<Message<'c>> {
         let times: Vec<Option<i64>> = columns.times.iter().flat_map(|chunk| chunk.iter()).collect();
         let ids: Vec<Option<&str>> = columns.ids.iter().flat_map(|chunk| chunk.iter()).collect();
         let streams = columns.streams(rows.len());
         let results = self.lock().settings().results;
         let taken = self.take_apart(population, index.document_limits(), rows, threads, results, errors);
-        let mut total = Outcome::default();
-        let mut batch: Vec<Message<'_>> = Vec::new();
-        let mut state = self.lock();
-        for (number, (declared, units, failures)) in taken {
+        let mut messages = Vec::with_capacity(taken.len());
+        for (number, (declared, witnesses, failures)) in taken {
             let at = number as usize;
             let time = match (times[at], declared) {
-                (Some(time), _) => time,
-                (None, Ok(time)) => time,
+                (Some(time), _) | (None, Ok(time)) => time,
                 (None, Err(reason)) => {
                     errors.add(number, None, &Fields::new("timestamp", reason));
                     continue;
@@ -404,13 +467,29 @@ impl JoinState {
             for failure in failures {
                 errors.add(number, Some(&failure.subscription_id), &Fields::from(failure.error));
             }
-            let id = ids[at].unwrap_or_default();
-            batch.push(Message { number, stream: streams[at], id, time, witnesses: units });
-            if !together {
-                merge(&mut total, publish(population, &mut state, std::mem::take(&mut batch), counts_only), errors);
+            messages.push(Message { number, stream: streams[at], id: ids[at].unwrap_or_default(), time, witnesses });
+        }
+        messages
+    }
+
+    /// Stage 2.
+    fn hear_all(
+        &self,
+        population: &Population,
+        messages: Vec<Message<'_>>,
+        together: bool,
+        counts_only: bool,
+        errors: &mut ErrorTable,
+    ) -> Outcome {
+        let mut total = Outcome::default();
+        let mut state = self.lock();
+        if together {
+            merge(&mut total, publish(population, &mut state, messages, counts_only), errors);
+        } else {
+            for message in messages {
+                merge(&mut total, publish(population, &mut state, vec![message], counts_only), errors);
             }
         }
-        merge(&mut total, publish(population, &mut state, batch, counts_only), errors);
         total
     }
 
@@ -473,6 +552,85 @@ fn merge(total: &mut Outcome, outcome: Outcome, errors: &mut ErrorTable) {
     total.repetitions += outcome.repetitions;
     total.pairs += outcome.pairs;
     total.count += outcome.count;
+}
+
+fn malformed(error: Malformed) -> Failed {
+    Failed::Core(Fields::new("index_format", error.to_string()))
+}
+
+/// Notifications, derived documents and errors, and how many documents were repetitions.
+type Tables = ([RecordBatch; 3], u64);
+
+fn outcome_tables(outcome: Outcome, errors: ErrorTable) -> Result<Tables, Failed> {
+    let notifications = notification_table(&outcome).map_err(arrow_error)?;
+    let derived = derived_table(&outcome).map_err(arrow_error)?;
+    Ok(([notifications, derived, errors.finish().map_err(arrow_error)?], outcome.repetitions))
+}
+
+fn outcome_dict<'py>(py: Python<'py>, tables: [RecordBatch; 3], repetitions: u64) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    for (name, table) in ["notifications", "derived", "errors"].into_iter().zip(tables) {
+        dict.set_item(name, PyRecordBatch::new(table).into_pyarrow(py)?)?;
+    }
+    dict.set_item("repetitions", repetitions)?;
+    Ok(dict)
+}
+
+/// Rows of a table of witnesses.
+struct WitnessRows {
+    documents: UInt32Array,
+    ids: StringArray,
+    streams: StringArray,
+    times: Int64Array,
+    witnesses: LargeBinaryArray,
+}
+
+impl WitnessRows {
+    fn new(batch: &RecordBatch) -> PyResult<WitnessRows> {
+        let column = |name: &str| {
+            let missing = || PyValueError::new_err(format!("the table of witnesses has no column {name:?}"));
+            batch.column_by_name(name).ok_or_else(missing)
+        };
+        let typed = |name: &str, kind: DataType| -> PyResult<ArrayRef> {
+            let column = column(name)?;
+            if column.data_type() == &kind {
+                return Ok(column.clone());
+            }
+            Err(PyTypeError::new_err(format!("column {name:?} must be {kind}, not {}", column.data_type())))
+        };
+        Ok(WitnessRows {
+            documents: typed("document", DataType::UInt32)?.as_primitive::<UInt32Type>().clone(),
+            ids: strings(column("document_id")?, "document_id")?,
+            streams: strings(column("stream")?, "stream")?,
+            times: typed("timestamp_us", DataType::Int64)?.as_primitive::<Int64Type>().clone(),
+            witnesses: typed("witnesses", DataType::LargeBinary)?.as_binary::<i64>().clone(),
+        })
+    }
+
+    fn messages<'r>(&'r self, population: &Population, into: &mut Vec<Message<'r>>) -> Result<(), Failed> {
+        for row in 0..self.documents.len() {
+            let stream = self.streams.is_valid(row).then(|| self.streams.value(row));
+            let (number, id, time) = (self.documents.value(row), self.ids.value(row), self.times.value(row));
+            let witnesses = self.witnesses.value(row);
+            into.push(message(population, number, stream, id, time, witnesses).map_err(malformed)?);
+        }
+        Ok(())
+    }
+}
+
+fn witness_table(messages: &[Message<'_>]) -> Result<RecordBatch, ArrowError> {
+    let mut witnesses = LargeBinaryBuilder::new();
+    for message in messages {
+        witnesses.append_value(encode_witnesses(&message.witnesses));
+    }
+    let columns: Vec<(&str, ArrayRef, bool)> = vec![
+        ("document", Arc::new(messages.iter().map(|message| message.number).collect::<UInt32Array>()), false),
+        ("document_id", Arc::new(messages.iter().map(|message| Some(message.id)).collect::<StringArray>()), false),
+        ("stream", Arc::new(messages.iter().map(|message| message.stream).collect::<StringArray>()), true),
+        ("timestamp_us", Arc::new(messages.iter().map(|message| message.time).collect::<Int64Array>()), false),
+        ("witnesses", Arc::new(witnesses.finish()), false),
+    ];
+    RecordBatch::try_from_iter_with_nullable(columns)
 }
 
 fn notification_table(outcome: &Outcome) -> Result<RecordBatch, ArrowError> {

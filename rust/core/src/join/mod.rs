@@ -5,8 +5,10 @@
 //! (stage 1) finds in a document what any pattern binds. A [`State`] keeps what was published and may still join, and
 //! says what a new document joins with (stage 2); [`publish`] makes notifications of it.
 
+pub mod bytes;
 mod compile;
 mod evaluate;
+mod names;
 pub mod parts;
 pub mod paths;
 mod population;
@@ -15,6 +17,7 @@ pub mod publish;
 pub mod query;
 mod reduce;
 pub mod results;
+pub mod saved;
 pub mod sets;
 mod slab;
 pub mod state;

@@ -102,6 +102,12 @@ impl Paths {
         &self.symbols
     }
 
+    /// A path's text with namespaces in place of prefixes: the same in every population.
+    pub fn full_text(&self, id: PathId) -> String {
+        let path = self.get(id);
+        query_text(path.query(), &path.constants(), &self.symbols, None)
+    }
+
     /// The prefixes in canonical texts, and their namespaces.
     pub fn prefixes(&self) -> &[(String, String)] {
         &self.prefixes

@@ -206,6 +206,25 @@ impl Population {
         ids.into_iter().filter(|id| !self.remove(id)).map(str::to_owned).collect()
     }
 
+    /// Goes on where another population was: its version, and since when it had each subscription (None: it had not).
+    pub(super) fn adopt(&mut self, version: u64, since: impl Fn(&Subscription) -> Option<u64>) {
+        self.version = self.version.max(version) + 1;
+        let numbers: Vec<SubscriptionId> = self.subscriptions.iter().map(|(number, _)| number).collect();
+        let mut earliest: HashMap<QueryId, u64, FixedState> = HashMap::default();
+        for number in numbers {
+            let subscription = &mut self.subscriptions[number];
+            subscription.since = since(subscription).unwrap_or(self.version);
+            for step in &subscription.steps {
+                let known = earliest.entry(*step).or_insert(subscription.since);
+                *known = subscription.since.min(*known);
+            }
+        }
+        let queries: Vec<QueryId> = self.queries.iter().map(|(id, _)| id).collect();
+        for id in queries {
+            self.queries[id].since = earliest.get(&id).copied().unwrap_or(self.version);
+        }
+    }
+
     fn insert(&mut self, registration: Registration, wanted: &mut Vec<DefinitionId>) -> Result<(), RegisterError> {
         let Registration { id, query, namespaces, stream, parsed } = registration;
         let mut reads: Vec<Arc<str>> = parsed

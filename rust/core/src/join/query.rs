@@ -113,6 +113,11 @@ pub struct Subscription {
 }
 
 impl Subscription {
+    /// What it asks, as it was given: equal for equal subscriptions.
+    pub fn identity(&self) -> Vec<u8> {
+        format!("{:?}", (&self.query, &self.namespaces, &self.stream)).into_bytes()
+    }
+
     /// The number of the query whose results it gets.
     pub fn last_step(&self) -> u32 {
         self.steps[self.steps.len() - 1]

@@ -10,6 +10,7 @@ use super::values::{Posting, UnitId, Values};
 use super::witnesses::{Binding, UnitWitness};
 use crate::xpath::evaluate::EvaluateError;
 use foldhash::fast::FixedState;
+use hashbrown::HashMap;
 use smallvec::SmallVec;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
@@ -240,6 +241,57 @@ impl State {
         }
     }
 
+    /// The largest timestamp of a document.
+    pub(super) fn clock(&self) -> Option<i64> {
+        self.clock
+    }
+
+    /// Documents that are not late when they come again: timestamp, stream and id.
+    pub(super) fn seen(&self) -> impl Iterator<Item = (i64, Option<&str>, &str)> {
+        self.seen.iter().map(|(time, (stream, id))| (*time, stream.as_deref(), &**id))
+    }
+
+    /// The units, oldest first, with the last watermark at which they are needed (`i64::MAX`: always).
+    pub(super) fn kept(&self) -> impl Iterator<Item = (i64, &Unit)> {
+        let ends: HashMap<u64, i64, FixedState> =
+            self.expiry.iter().map(|Reverse((until, _, serial))| (*serial, *until)).collect();
+        let mut units: Vec<&Unit> = self.units.iter().map(|(_, unit)| unit).collect();
+        units.sort_unstable_by_key(|unit| unit.serial);
+        units.into_iter().map(move |unit| (ends.get(&unit.serial).copied().unwrap_or(i64::MAX), unit))
+    }
+
+    /// Takes over the clock and what was seen of another state.
+    pub(super) fn start(&mut self, clock: Option<i64>, seen: Vec<(i64, Option<Arc<str>>, Arc<str>)>) {
+        self.clock = clock;
+        self.seen = seen.into_iter().map(|(time, stream, id)| (time, (stream, id))).collect();
+    }
+
+    /// A unit of another state.
+    #[allow(clippy::too_many_arguments)] // what a unit is
+    pub(super) fn restored(
+        &mut self,
+        population: &Population,
+        source: SourceId,
+        version: u64,
+        time: i64,
+        parts: SmallVec<[Part; 1]>,
+        bindings: Vec<Binding>,
+        mut cells: Vec<Cell>,
+    ) -> Unit {
+        cells.sort_unstable_by_key(|cell| (cell.operand, cell.value, cell.binding));
+        self.serial += 1;
+        Unit {
+            source,
+            class: self.classes.acquire((source, irregular(population, &bindings))),
+            version,
+            time,
+            serial: self.serial,
+            parts,
+            bindings: bindings.into(),
+            cells: cells.into(),
+        }
+    }
+
     /// Makes a unit of what was found in a document. It is not looked at by others before [`State::keep`].
     pub(super) fn unit(
         &mut self,
@@ -310,13 +362,21 @@ impl State {
     }
 
     /// Keeps a unit as long as something may join with it.
-    pub(super) fn keep(&mut self, population: &Population, mut unit: Unit) {
+    pub(super) fn keep(&mut self, population: &Population, unit: Unit) {
         let parts = population.parts();
         let source = parts.sources.get(unit.source).filter(|source| source.is_kept());
         let until = source.map(|source| source.needed_until(unit.time));
         let passed =
             |until: Option<i64>| until.zip(self.watermark()).is_some_and(|(until, watermark)| until < watermark);
-        let Some(until) = until.filter(|until| !passed(*until)) else { return self.discard(unit) };
+        match until.filter(|until| !passed(*until)) {
+            Some(until) => self.keep_until(population, unit, until.unwrap_or(i64::MAX)),
+            None => self.discard(unit),
+        }
+    }
+
+    /// Keeps a unit until the watermark passes a time.
+    pub(super) fn keep_until(&mut self, population: &Population, mut unit: Unit, until: i64) {
+        let parts = population.parts();
         let (bytes, serial, time) = (unit.memory_bytes(), unit.serial, unit.time);
         let head = Head {
             time,
@@ -345,7 +405,7 @@ impl State {
         self.heads[id as usize] = head;
         self.unit_bytes += bytes + size_of::<Head>();
         self.newest = self.newest.max(time);
-        if let Some(until) = until {
+        if until < i64::MAX {
             self.expiry.push(Reverse((until, id, serial)));
         }
     }
@@ -380,12 +440,12 @@ impl State {
 
     /// Puts down a document that has units.
     pub(super) fn enter(&mut self, arrived: &Arrived<'_>) -> DocumentId {
-        let entry = DocumentEntry {
-            stream: arrived.stream.map(Arc::from),
-            id: arrived.id.into(),
-            time: arrived.time,
-            units: 0,
-        };
+        self.enter_named(arrived.stream.map(Arc::from), arrived.id.into(), arrived.time)
+    }
+
+    /// Puts down a document by its names.
+    pub(super) fn enter_named(&mut self, stream: Option<Arc<str>>, id: Arc<str>, time: i64) -> DocumentId {
+        let entry = DocumentEntry { stream, id, time, units: 0 };
         self.unit_bytes += entry.memory_bytes();
         self.documents.insert(entry)
     }
@@ -427,6 +487,7 @@ fn irregular(population: &Population, bindings: &[Binding]) -> Box<[u32]> {
     let mut slots: Vec<u32> = bindings
         .windows(2)
         .filter(|pair| pair[0].definition == pair[1].definition)
+        .filter(|pair| population.parts().definitions.get(pair[0].definition).is_some())
         .map(|pair| population.parts().definitions[pair[0].definition].slot)
         .collect();
     slots.sort_unstable();

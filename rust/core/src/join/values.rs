@@ -63,15 +63,25 @@ fn key_of(value: &str) -> SmallVec<[u8; 24]> {
 impl Values {
     /// The number of a value, one more user counted.
     pub fn acquire(&mut self, value: &str) -> ValueId {
-        let key = key_of(value);
+        self.acquire_key(&key_of(value))
+    }
+
+    /// The key of a value, by which another state knows it.
+    pub fn key(&self, id: ValueId) -> &[u8] {
+        &self.entries[id].key
+    }
+
+    /// As [`Values::acquire`], by its key.
+    pub fn acquire_key(&mut self, key: &[u8]) -> ValueId {
         let mut hasher = self.hasher.build_hasher();
-        hasher.write(&key);
+        hasher.write(key);
         let hash = hasher.finish();
         let entries = &mut self.entries;
-        if let Some(id) = self.table.find(hash, |id| entries[*id].key == key) {
+        if let Some(id) = self.table.find(hash, |id| &entries[*id].key[..] == key) {
             entries[*id].users += 1;
             return *id;
         }
+        let key = SmallVec::<[u8; 24]>::from_slice(key);
         self.bytes += ENTRY_BYTES + if key.spilled() { key.len() } else { 0 };
         let id = entries.insert(Entry { hash, key, users: 1, postings: SmallVec::new() });
         self.table.insert_unique(hash, id, |id| entries[*id].hash);
