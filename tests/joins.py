@@ -52,7 +52,7 @@ class Node:
         if isinstance(self.item, str):
             assert not self.item.is_attribute, "attributes are copied into elements only"  # type: ignore[attr-defined]
             return _escaped(self.value)
-        return str(etree.tostring(self.item, encoding="unicode", with_tail=False))
+        return copy_of(self.item)
 
 
 @dataclass(frozen=True)
@@ -83,6 +83,18 @@ class Report:
 def canonical(xml: str) -> str:
     """XML text in the form in which two that mean the same are equal; namespaces that are not used do not count."""
     return str(etree.tostring(etree.fromstring(xml), method="c14n", exclusive=True).decode())
+
+
+def copy_of(element: Any) -> str:
+    """An element as text; one without namespace says so, for it may come to stand below a default namespace."""
+    text = str(etree.tostring(element, encoding="unicode", with_tail=False))
+    if (
+        isinstance(element.tag, str)
+        and not element.tag.startswith("{")
+        and not text.startswith(f'<{element.tag} xmlns=""')
+    ):
+        return text.replace(f"<{element.tag}", f'<{element.tag} xmlns=""', 1)
+    return text
 
 
 def _quoted(text: str) -> str:
@@ -299,7 +311,10 @@ def result_of(query: Query, paths: Paths, rows: Sequence[Row]) -> str:
     nodes: Bindings = {}
     for row in rows:
         nodes |= row.nodes
-    return canonical(_constructed(query.select, nodes, paths))
+    made = _constructed(query.select, nodes, paths)
+    if "" in query.namespaces:  # constructed elements are in it as well
+        made = made.replace(f"<{query.select.name}", f'<{query.select.name} xmlns="{query.namespaces[""]}"', 1)
+    return canonical(made)
 
 
 def _constructed(element: Element, nodes: Bindings, paths: Paths) -> str:
@@ -322,10 +337,7 @@ def _content(part: Content, nodes: Bindings, paths: Paths) -> str:
     found = paths.select(node.item, "./" + paths.plain(part.path))
     if part.kind == "count":
         return str(len(found))
-    return "".join(
-        _escaped(item) if isinstance(item, str) else str(etree.tostring(item, encoding="unicode", with_tail=False))
-        for item in found
-    )
+    return "".join(_escaped(item) if isinstance(item, str) else copy_of(item) for item in found)
 
 
 # --- everything -------------------------------------------------------------------------------------------------------
@@ -403,7 +415,8 @@ class Definition:
         """A batch of documents, judged against the watermark that the batches before it left."""
         late, repetitions = [], 0
         arrived = []
-        for message in messages:
+        # Time begins with the first join.
+        for message in messages if self.registered else ():
             if self.highest is not None and message.timestamp_us < self.highest - self.lateness_us:
                 late.append(message.id)
             elif message.key in self.seen:
