@@ -52,7 +52,7 @@ class Node:
         if isinstance(self.item, str):
             assert not self.item.is_attribute, "attributes are copied into elements only"  # type: ignore[attr-defined]
             return _escaped(self.value)
-        return copy_of(self.item)
+        return str(etree.tostring(self.item, encoding="unicode", with_tail=False))
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,7 @@ class Notification:
     documents: tuple[Any, ...]
     nodes: tuple[tuple[str, tuple[Any, ...]], ...]
     result: str
+    timestamps_us: tuple[int, ...]
     timestamp_us: int = field(compare=False)
     batch: int = field(compare=False)
 
@@ -83,18 +84,6 @@ class Report:
 def canonical(xml: str) -> str:
     """XML text in the form in which two that mean the same are equal; namespaces that are not used do not count."""
     return str(etree.tostring(etree.fromstring(xml), method="c14n", exclusive=True).decode())
-
-
-def copy_of(element: Any) -> str:
-    """An element as text; one without namespace says so, for it may come to stand below a default namespace."""
-    text = str(etree.tostring(element, encoding="unicode", with_tail=False))
-    if (
-        isinstance(element.tag, str)
-        and not element.tag.startswith("{")
-        and not text.startswith(f'<{element.tag} xmlns=""')
-    ):
-        return text.replace(f"<{element.tag}", f'<{element.tag} xmlns=""', 1)
-    return text
 
 
 def _quoted(text: str) -> str:
@@ -311,19 +300,18 @@ def result_of(query: Query, paths: Paths, rows: Sequence[Row]) -> str:
     nodes: Bindings = {}
     for row in rows:
         nodes |= row.nodes
-    made = _constructed(query.select, nodes, paths)
-    if "" in query.namespaces:  # constructed elements are in it as well
-        made = made.replace(f"<{query.select.name}", f'<{query.select.name} xmlns="{query.namespaces[""]}"', 1)
-    return canonical(made)
+    return canonical(_constructed(query.select, nodes, paths, dict(query.namespaces).get("")))
 
 
-def _constructed(element: Element, nodes: Bindings, paths: Paths) -> str:
+def _constructed(element: Element, nodes: Bindings, paths: Paths, default: str | None, outer: bool = True) -> str:
+    """The text of an element; unprefixed names in it are in the default namespace of the subscription."""
+    declared = f' xmlns="{default}"' if outer and default else ""
     attributes = "".join(f' {name}="{_quoted(nodes[variable].value)}"' for name, variable in element.attributes)
     content = "".join(
-        _constructed(part, nodes, paths) if isinstance(part, Element) else _content(part, nodes, paths)
+        _constructed(part, nodes, paths, default, False) if isinstance(part, Element) else _content(part, nodes, paths)
         for part in element.content
     )
-    return f"<{element.name}{attributes}>{content}</{element.name}>"
+    return f"<{element.name}{declared}{attributes}>{content}</{element.name}>"
 
 
 def _content(part: Content, nodes: Bindings, paths: Paths) -> str:
@@ -333,11 +321,24 @@ def _content(part: Content, nodes: Bindings, paths: Paths) -> str:
     if part.kind == "string":
         return _escaped(node.value)
     if not part.path:
-        return node.xml if part.kind == "copy" else "1"
+        return _alone(node.item, node.xml) if part.kind == "copy" else "1"
     found = paths.select(node.item, "./" + paths.plain(part.path))
     if part.kind == "count":
         return str(len(found))
-    return "".join(_escaped(item) if isinstance(item, str) else copy_of(item) for item in found)
+    return "".join(
+        _escaped(item)
+        if isinstance(item, str)
+        else _alone(item, str(etree.tostring(item, encoding="unicode", with_tail=False)))
+        for item in found
+    )
+
+
+def _alone(item: Any, text: str) -> str:
+    """A copy that keeps its namespace wherever it is put: none is said too."""
+    if isinstance(item, str) or not isinstance(item.tag, str) or item.tag.startswith("{"):
+        return text
+    end = len(item.tag) + 1
+    return f'{text[:end]} xmlns=""{text[end:]}'
 
 
 # --- everything -------------------------------------------------------------------------------------------------------
@@ -414,9 +415,11 @@ class Definition:
     def publish(self, messages: Iterable[Message]) -> Report:
         """A batch of documents, judged against the watermark that the batches before it left."""
         late, repetitions = [], 0
+        if not self.registered:  # time begins with the first join
+            self.batch += 1
+            return Report([], 0)
         arrived = []
-        # Time begins with the first join.
-        for message in messages if self.registered else ():
+        for message in messages:
             if self.highest is not None and message.timestamp_us < self.highest - self.lateness_us:
                 late.append(message.id)
             elif message.key in self.seen:
@@ -488,6 +491,7 @@ class Definition:
                     tuple(row.message.id for row in rows),
                     nodes,
                     result_of(query, plan.paths, rows),
+                    tuple(row.message.timestamp_us for row in rows),
                     max(row.message.timestamp_us for row in rows),
                     max(batches[key] for key in keys),
                 )
@@ -498,7 +502,7 @@ def _visible(document: Any) -> Any:
     """An id, or the signature of the notification that a derived document's id stands for."""
     if isinstance(document, str):
         return document
-    subscription_id, documents, _, result, _ = document
+    subscription_id, documents, _, result, _, _ = document
     return subscription_id, tuple(map(_visible, documents)), result
 
 
@@ -510,6 +514,7 @@ def _identity(notification: Notification) -> Any:
         notification.nodes,
         notification.result,
         notification.timestamp_us,
+        notification.timestamps_us,
     )
 
 
