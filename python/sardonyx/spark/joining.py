@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
@@ -65,8 +64,10 @@ def join(
     """
     limits, settings = limits or Limits(), joins or JoinSettings()
     root = Path(temporary_directory() if index_directory is None else index_directory).absolute()
+    root.mkdir(parents=True, exist_ok=True)
     population = prepare(subscriptions, root, limits)
     plan = _Plan(population.generation, settings, limits, matcher, output_bytes)
+    engine = JoinEngine(population.generation, replace(settings, lateness_us=0), limits)
     spark = documents.sparkSession
     scratch = Path(temporary_directory(root))
     chosen = selected(documents, document_id, payload, stream, timestamp, source_error)
@@ -78,7 +79,6 @@ def join(
     witnesses.write.parquet((scratch / "sorted").as_uri())
     (scratch / "joined").mkdir()
     with pq.ParquetWriter(scratch / "joined" / "results.parquet", RESULTS_ARROW) as file:
-        engine = JoinEngine(population.generation, replace(settings, lateness_us=0), limits)
         for chunk in _chunks(scratch / "sorted"):
             for rows in rows_of_joins(engine.hear(chunk), chunk, plan.match_task()):
                 file.write_batch(rows)
@@ -92,7 +92,7 @@ def join(
 def _chunks(folder: Path) -> Iterator[pa.Table]:
     """The witnesses that Spark sorted: its files are ranges, in the order of their names."""
     for place in sorted(folder.glob("part-*.parquet")):
-        for rows in ds.dataset(place).to_batches(batch_size=CHUNK_DOCUMENTS, batch_readahead=0):
+        for rows in pq.ParquetFile(place).iter_batches(CHUNK_DOCUMENTS):
             if rows.num_rows:
                 yield witness_table(pa.Table.from_batches([rows]))
 
@@ -168,6 +168,8 @@ class JoinStream:
         self._limits = limits or Limits()
         self._matcher: _core.Matcher = matcher
         self._output_bytes = output_bytes
+        # A mistake in the settings is told here, and not by a worker.
+        _core.JoinState(cost_limit=self._limits.cost_limit, **self._settings.for_core())
         self._durable = DurableJoins(directory, checkpoint, self._settings, self._limits, snapshot_batches)
 
     @property
