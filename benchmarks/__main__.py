@@ -21,6 +21,7 @@ BENCHMARKS = {
     "registration": "registering, memory by subscription, opening a saved index",
     "xpush": "bushy queries over protein entries (Gupta and Suciu 2003): states, hits and options of the XPush machine",
     "transformations": "FLWR expressions (Diao and Franklin 2003): what sharing brings; beside Saxon",
+    "joins": "joins of pairs of documents (Hong et al. 2007): queries, equalities, leaves, feeds; beside their SQL",
     "parsing": "bare parsing, beside expat and libxml2",
     "latency": "matching while another thread registers",
     "spark_throughput": "Spark from end to end, beside the same work in process and xpath_boolean",

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, Literal, get_args, overload
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from sardonyx import _core, durable, payloads, tabular
 from sardonyx.config import BrokerSettings, MatcherName
@@ -66,7 +65,7 @@ class Broker:
         self._index = index
         self._settings = settings
         self._session = JoinSession(settings.joins, settings.limits.cost_limit)
-        self._hears_joins = index.stats()["joins"] > 0
+        self._hears_joins = False
         self._matcher: MatcherName = settings.matcher if matcher is None else matcher
         if self._matcher not in get_args(MatcherName):
             raise SettingsError(f"matcher is {matcher!r}; it must be one of {', '.join(get_args(MatcherName))}")
@@ -156,7 +155,6 @@ class Broker:
         elif query is not None:
             raise TypeError("register(subscription): the query is part of the subscription")
         batch = tabular.from_records([(tabular.check(subscription), None)])
-        self._hears_joins |= subscription.language == "xscl"
         for _row, name, fields in self._index.register(batch.table):
             raise from_core(fields["kind"], {**fields, "subscription_id": name})
 
@@ -186,7 +184,6 @@ class Broker:
         handled = 0
         for batch in self._batches(subscriptions, defaults):
             refused = self._index.register(batch.table) if batch.table.num_rows else []
-            self._hears_joins |= pc.any(pc.equal(batch.table["language"], "xscl")).as_py() is True
             registered += batch.table.num_rows - len(refused)
             letters = list(batch.rejected)
             for row, name, fields in refused:
@@ -372,6 +369,8 @@ class Broker:
         while chunk := list(items if together else islice(items, _PUBLISH_DOCUMENTS)):
             count += len(chunk)
             self._notify(chunk, threads, notifications, letters)
+            # From the first document on that is published while there is a join.
+            self._hears_joins = self._hears_joins or self._index.joins > 0
             if self._hears_joins:
                 workers = threads or self._settings.threads or _processors()
                 joined = self._session.publish(self._index, chunk, together, workers)
@@ -475,7 +474,7 @@ class Broker:
         with open(path, "rb") as file:
             saved = file.read()
         self._session.state.restore(self._index, saved)
-        self._hears_joins = True
+        self._hears_joins = self._session.state.watermark_us is not None
 
     def stats(self) -> dict[str, int]:
         """Counters and sizes of the index; docs/index-at-scale.md describes each.

@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from benchmarks import transformations
+from benchmarks import joins, transformations
 from benchmarks.__main__ import BENCHMARKS
 from benchmarks.measure import Figure, median_ms, write
 from benchmarks.population import bare_parse_ms, time_population
@@ -62,6 +62,45 @@ def test_transformations_in_tiny_sizes(tmp_path: Path) -> None:
     assert {figure.name for figure in figures if figure.benchmark.endswith("7, Bib")} == {"F", "FW", "FWR"}
     page = write(figures, {}, tmp_path, {}).read_text()
     assert "that FWR is slower than shared" in page
+
+
+@pytest.mark.slow
+def test_joins_in_tiny_sizes(tmp_path: Path) -> None:
+    sizes = joins.Sizes(
+        queries=(10, 60),
+        deep_queries=(60,),
+        sql=60,
+        varied=40,
+        items=300,
+        feed_queries=(20, 60),
+        sql_items=30,
+        sql_feed_queries=(20, 60),
+        alone=20,
+        each=3,
+        pairs=3,
+        value_joins=(1, 3),
+        leaves=(2, 5),
+        skews=(0, 1.6),
+        views=(1, 64),
+    )
+    # It compares what the engine and its peers find.
+    figures = list(joins.figures(sizes))
+    assert all(figure.value > 0 for figure in figures if figure.unit in ("documents/s", "items/s", "bytes/item"))
+    counts = {(figure.name, figure.at): figure.value for figure in figures if figure.benchmark.endswith("table 3")}
+    assert [counts["two levels", number] for number in (1, 2, 3, 4)] == [1, 3, 6, 16]
+    assert [counts["three levels", number] for number in (1, 2, 3)] == [1, 3, 16]
+    numbered = [figure for figure in figures if figure.benchmark == "joins, figures 8-10, two levels, 6 leaves, joins"]
+    assert {figure.name for figure in numbered if figure.at == 60} == {
+        "Sardonyx",
+        "Sardonyx, first pair",
+        "SQL",
+        "SQL, views",
+        "SQL, one query at a time",
+        "loop, one query at a time",
+        "Sardonyx, one query at a time",
+    }
+    page = write(figures, {}, tmp_path, {}).read_text()
+    assert "time of an item, 60 queries against 20" in page
 
 
 @pytest.mark.parametrize("name", sorted(BENCHMARKS))

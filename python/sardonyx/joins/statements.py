@@ -57,7 +57,8 @@ def conjunctive_query(graph: JoinGraph, number: int, *, new_is_right: bool, shar
     `new_is_right`: whether the new document is that of the right block. The statement gives query, document of the join
     state, and the nodes of the left and of the right root; it is given `timestamp_us` and `identity` of the new
     document, and `query` where nothing is shared. `CROSS JOIN` keeps SQLite to the order in which tables are named:
-    from the few values of the new document, and last to the queries, so that the work before is that of one query.
+    from the few values of the new document, and last to the queries, so that the work before is that of one query. On
+    the way the index of the queries says which equalities some of them begin with.
 
     Raises `ValueError` where SQLite can not join so many tables.
     """
@@ -74,9 +75,13 @@ def conjunctive_query(graph: JoinGraph, number: int, *, new_is_right: bool, shar
         nodes = dict(zip((left, right), ends, strict=True))
         wanted = [f"{left}{place}.operand = rt.left_{place}", f"{right}{place}.operand = rt.right_{place}"]
         from_.equality(place, nodes["n"], nodes["o"])
+        asked += wanted
         if is_alone:
             from_.restrict(wanted)
-        asked += wanted
+        elif place < len(graph.equalities) - 1:
+            begun = " AND ".join(asked)
+            # A number of ours, and columns.
+            from_.restrict([f"EXISTS (SELECT 1 FROM rt_{number} AS rt WHERE {begun})"])  # noqa: S608
     if is_alone:
         from_.restrict([in_time])
     from_.structure()

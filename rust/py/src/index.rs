@@ -176,6 +176,11 @@ impl Index {
     }
 
     #[getter]
+    fn joins(&self) -> usize {
+        self.joins.read().len()
+    }
+
+    #[getter]
     fn content_hash(&self) -> Option<&str> {
         self.content_hash.as_deref()
     }
@@ -594,7 +599,7 @@ impl Index {
     }
 
     /// Its joins.
-    pub(crate) fn joins(&self) -> &Joins {
+    pub(crate) fn join_population(&self) -> &Joins {
         &self.joins
     }
 
