@@ -21,6 +21,7 @@ from sardonyx.model import Notification
 from sardonyx.spark.join_results import rows_of_joins
 from sardonyx.spark.join_state import DurableJoins
 from sardonyx.spark.join_task import JoinTask
+from sardonyx.spark.progress import JoinProgress
 from sardonyx.spark.schemas import DEAD_LETTER, JOINING_ARROW, NOTIFICATION, RESULTS_ARROW, WITNESSES
 from sardonyx.spark.versions import pin, publish_generation, unpin
 from sardonyx.spark.worker import MatchTask
@@ -127,6 +128,12 @@ class Driver:
     def restart(self) -> None:
         """Forget everything that is not on disk."""
         self.joins = DurableJoins(self.store, self.checkpoint, self.settings, LIMITS, self.snapshot_batches)
+
+    @property
+    def progress(self) -> JoinProgress:
+        """What joins keep after the last batch."""
+        assert self.joins._engine is not None
+        return self.joins._engine.progress
 
     def publish(self, broker: Broker) -> None:
         publish_generation(broker, self.store)

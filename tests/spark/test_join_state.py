@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 pytest.importorskip("pyspark")
 from join_support import Driver, apply, batches_of, documents_of, expected
 from tests import join_runs
 from tests.generators.joins import Scenario, scenario
+from tests.join_queries import Message
 from tests.joins import TooManyError
 from tests.property.profiles import PAIRS, SEED
 
@@ -82,6 +86,14 @@ class Steps:
         monkeypatch.setattr(JoinEngine, "hear", self.around(JoinEngine.hear))
         monkeypatch.setattr(Path, "unlink", self.around(Path.unlink))
 
+    @contextmanager
+    def counted(self) -> Iterator[None]:
+        self.on = True
+        try:
+            yield
+        finally:
+            self.on = False
+
     def step(self) -> None:
         self.count += self.on
         if self.on and self.count == self.at:
@@ -107,55 +119,69 @@ class Steps:
         return wrapped
 
 
+SHIPPED = "S//order->o[sku->a] FOLLOWED BY{a = b, 10 s} S//ship->s[sku->b] PUBLISH shipped"
+BILLED = "shipped//order->o[sku->a] JOIN{a = b, 10 s} S//bill->x[sku->b]"
+LATER = "S//order->o[sku->a] JOIN{a = b, INF} S//ship->s[sku->b]"
+CHANGES = {0: [("shipped", SHIPPED), ("billed", BILLED)], 2: [("later", LATER)]}
+BATCHES = (
+    (("order", "A", 0), ("order", "B", 1), ("tick", "", 5)),
+    (("ship", "A", 6), ("order", "C", 6)),
+    (("order", "E", 1), ("ship", "B", 7), ("bill", "B", 7), ("ship", "C", 8), ("order", "C", 6)),
+    (("bill", "A", 9), ("order", "D", 11), ("ship", "D", 12)),
+    (("bill", "C", 15), ("ship", "D", 13), ("tick", "", 30)),
+    (("bill", "C", 31), ("ship", "D", 31)),
+)
+"""What is published, with the seconds; a name and its seconds make the id."""
+
+
 def test_a_crash_between_any_two_steps_changes_nothing(tmp_path, monkeypatch):
     steps = Steps(monkeypatch)
-    made = _rich_scenario()
-    told = expected(made)
-    crash = 0
-    while True:
-        crash += 1
-        driver = Driver(tmp_path / str(crash), JoinSettings(lateness_us=made.lateness_us), 2)
-        steps.at, steps.count = crash, 0
-        broker, crashed = Broker(), False
-        driver.publish(broker)
-        watermarks: list[int] = []
-        for number, (actions, messages) in enumerate(batches_of(made)):
-            apply(broker, actions)
-            if actions:
-                driver.publish(broker)
-            try:
-                steps.on = True
-                driver.batch(number, documents_of(messages))
-                # What comes after the results are in the sink, and before Spark notes that the batch is done.
-                steps.step()
-                steps.on = False
-            except CrashError:
-                steps.on, crashed = False, True
-                driver.restart()
-                driver.batch(number, documents_of(messages))
-            assert driver.joins._engine is not None
-            watermarks.append(driver.joins._engine.progress.watermark_us or 0)
-        found = driver.told.outcome()
-        found.refused = told.refused
-        assert told.difference(found) is None, f"crash at step {crash}: {told.difference(found)}"
-        assert watermarks == sorted(watermarks)
+    told, _ = _until_after_a_crash(tmp_path / "never", steps)
+    assert [sum(counter.values()) for counter in told.told] == [0, 1, 3, 3, 3, 1]
+    assert told.late == [[], [], ["orderE1"], [], [], []]
+    assert told.repetitions == [0, 0, 1, 0, 0, 0]
+    for crash in itertools.count(1):
+        steps.at = crash
+        found, crashed = _until_after_a_crash(tmp_path / str(crash), steps)
         if not crashed:
             break
-    assert crash > 6 * len(batches_of(made))
+        count = len(found.told)
+        part = join_runs.Outcome(told.told[:count], told.late[:count], told.repetitions[:count])
+        assert part.difference(found) is None, f"crash at step {crash}: {part.difference(found)}"
+        assert found.ids == told.ids[: len(found.ids)]
+    assert crash > 7 * len(BATCHES)
 
 
-def _rich_scenario() -> Scenario:
-    """The first scenario with much in it."""
-    for seed in range(SEED, SEED + 5_000):
-        made = replace(scenario(seed), together=True)
-        batches = batches_of(made)
-        if not 5 <= len(batches) <= 7 or not any(actions for actions, _ in batches[2:]):
-            continue
-        told = expected(made)
-        derived = any(not isinstance(name, str) for one in told.told for _, names, _ in one for name in names)
-        if derived and any(told.late) and any(told.repetitions) and sum(map(bool, told.told)) > 3:
-            return made
-    raise AssertionError("no such scenario")
+def _until_after_a_crash(folder: Path, steps: Steps) -> tuple[join_runs.Outcome, bool]:
+    """Play the batches, and if it crashes that batch again and one more."""
+    driver, broker = Driver(folder, JoinSettings(lateness_us=2_000_000), 2), Broker()
+    crashed: int | None = None
+    watermarks: list[int] = []
+    steps.count = 0
+    for number, batch in enumerate(BATCHES):
+        if crashed is not None and number > crashed + 1:
+            break
+        for name, query in CHANGES.get(number, ()):
+            broker.register(name, query, language="xscl")
+            driver.publish(broker)
+        documents = documents_of([_message(*one) for one in batch])
+        try:
+            with steps.counted():
+                driver.batch(number, documents)
+                # What comes after the results are in the sink, and before Spark notes that the batch is done.
+                steps.step()
+        except CrashError:
+            crashed = number
+            driver.restart()
+            driver.batch(number, documents)
+        watermarks.append(driver.progress.watermark_us or 0)
+    assert watermarks == sorted(watermarks)
+    return driver.told.outcome(), crashed is not None
+
+
+def _message(name: str, sku: str, seconds: int) -> Message:
+    xml = f"<{name}><sku>{sku}</sku></{name}>"
+    return Message(f"{name}{sku}{seconds}", "S", seconds * 1_000_000, xml)
 
 
 def test_files_are_dropped_and_a_state_that_can_not_be_had_again_is_an_error(tmp_path):
@@ -213,6 +239,5 @@ def test_settings_may_change_between_runs_and_a_replay_uses_its_own(tmp_path):
     assert driver.told.outcome().late == [[], [], ["o6"]]
 
 
-def _order(number: int) -> Any:
-    xml = f"<order><sku>K{number}</sku></order>"
-    return documents_of([join_runs.Message(f"o{number}", "S", number * 1_000_000, xml)])
+def _order(number: int) -> pa.RecordBatch:
+    return documents_of([Message(f"o{number}", "S", number * 1_000_000, f"<order><sku>K{number}</sku></order>")])
