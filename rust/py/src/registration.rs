@@ -3,19 +3,17 @@
 use crate::arrow::strings;
 use crate::document::borrow;
 use crate::errors::{Failed, Fields};
-    });
+use crate::index::Index;
+use crate::joins;
+use crate::transformations::CHUNK;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, BooleanArray, RecordBatch, StringArray};
 use arrow_schema::DataType;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use sardonyx_core::index::bulk::{Registration, build};
-<<<<<<< HEAD
-use sardonyx_core::xpath::parser::StaticContext;
-=======
 use sardonyx_core::transform::bulk::{Unparsed, parse_all};
-use sardonyx_core::xpath::parser::{QueryLimits, StaticContext};
->>>>>>> four
+use sardonyx_core::xpath::parser::StaticContext;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -195,15 +193,9 @@ pub(crate) fn register(index: &Index, batches: &[Columns]) -> Result<Refused, Fa
                 }
             }));
             population.unregister(ids.iter().map(|id| &**id));
+            index.join_population().unregister(ids.iter().map(|id| &**id));
         }
-<<<<<<< HEAD
-        population.unregister(accepted.iter().map(|entry| &*entry.id));
-        index.join_population().unregister(accepted.iter().map(|entry| &*entry.id));
-        transformations.register(accepted);
-    }
-=======
     });
->>>>>>> four
     if !unparsed.is_empty() {
         transformations.changed();
     }
