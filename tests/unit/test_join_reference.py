@@ -302,7 +302,7 @@ def test_the_broker_finds_the_same(name: str, sharing: Sharing) -> None:
     """Generated joins over documents that come in any order, some of them at the same time."""
     kind = {"join-feeds": {"channels": 3, "repeats": 0.3}}.get(name, {"values": 2})
     shape = {"window": 20, "followed_by": 0.5, "value_joins": 3}
-    workload = load(name, documents=40, subscriptions=300, document_shape=kind, query_shape=shape, seed=3)
+    workload = load(name, documents=25, subscriptions=150, document_shape=kind, query_shape=shape, seed=3)
     queries = list(dict.fromkeys(workload.subscriptions))
     witnesses = Witnesses(queries)
     draw = random.Random(3)
@@ -324,4 +324,4 @@ def test_the_broker_finds_the_same(name: str, sharing: Sharing) -> None:
     times = [(second * 1_000_000, number) for number, second in enumerate(seconds)]
     theirs = reference.publish(times, *witnesses.of(list(workload.documents)))
     assert ours == [found[:3] for found in theirs]
-    assert len(ours) > 500
+    assert len(ours) > 100
