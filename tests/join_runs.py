@@ -122,7 +122,7 @@ def played(scenario: Scenario, restart: Path | None = None, shuffled: bool = Fal
                 register(broker, row)
                 registered.pop(action.subscription.id, None)
                 registered[action.subscription.id] = row
-            except errors.UnsupportedError:
+            except errors.CycleError:
                 outcome.refused.append(action.subscription.id)
         elif action.kind == "unregister":
             if action.name in registered:

@@ -63,6 +63,7 @@ class Notification:
     documents: tuple[Any, ...]
     nodes: tuple[tuple[str, tuple[Any, ...]], ...]
     result: str
+    timestamps_us: tuple[int, ...]
     timestamp_us: int = field(compare=False)
     batch: int = field(compare=False)
 
@@ -298,16 +299,18 @@ def result_of(query: Query, paths: Paths, rows: Sequence[Row]) -> str:
     nodes: Bindings = {}
     for row in rows:
         nodes |= row.nodes
-    return canonical(_constructed(query.select, nodes, paths))
+    return canonical(_constructed(query.select, nodes, paths, dict(query.namespaces).get("")))
 
 
-def _constructed(element: Element, nodes: Bindings, paths: Paths) -> str:
+def _constructed(element: Element, nodes: Bindings, paths: Paths, default: str | None, outer: bool = True) -> str:
+    """The text of an element; unprefixed names in it are in the default namespace of the subscription."""
+    declared = f' xmlns="{default}"' if outer and default else ""
     attributes = "".join(f' {name}="{_quoted(nodes[variable].value)}"' for name, variable in element.attributes)
     content = "".join(
-        _constructed(part, nodes, paths) if isinstance(part, Element) else _content(part, nodes, paths)
+        _constructed(part, nodes, paths, default, False) if isinstance(part, Element) else _content(part, nodes, paths)
         for part in element.content
     )
-    return f"<{element.name}{attributes}>{content}</{element.name}>"
+    return f"<{element.name}{declared}{attributes}>{content}</{element.name}>"
 
 
 def _content(part: Content, nodes: Bindings, paths: Paths) -> str:
@@ -317,14 +320,24 @@ def _content(part: Content, nodes: Bindings, paths: Paths) -> str:
     if part.kind == "string":
         return _escaped(node.value)
     if not part.path:
-        return node.xml if part.kind == "copy" else "1"
+        return _alone(node.item, node.xml) if part.kind == "copy" else "1"
     found = paths.select(node.item, "./" + paths.plain(part.path))
     if part.kind == "count":
         return str(len(found))
     return "".join(
-        _escaped(item) if isinstance(item, str) else str(etree.tostring(item, encoding="unicode", with_tail=False))
+        _escaped(item)
+        if isinstance(item, str)
+        else _alone(item, str(etree.tostring(item, encoding="unicode", with_tail=False)))
         for item in found
     )
+
+
+def _alone(item: Any, text: str) -> str:
+    """A copy that keeps its namespace wherever it is put: none is said too."""
+    if isinstance(item, str) or not isinstance(item.tag, str) or item.tag.startswith("{"):
+        return text
+    end = len(item.tag) + 1
+    return f'{text[:end]} xmlns=""{text[end:]}'
 
 
 # --- everything -------------------------------------------------------------------------------------------------------
@@ -380,6 +393,7 @@ class Definition:
         self.most = most
         self.batch = 0
         self.highest: int | None = None
+        self.hears = False
         self.seen: set[tuple[str | None, str, int]] = set()
         self.accepted: list[tuple[Message, int]] = []
         self.registered: list[Registered] = []
@@ -401,6 +415,10 @@ class Definition:
     def publish(self, messages: Iterable[Message]) -> Report:
         """A batch of documents, judged against the watermark that the batches before it left."""
         late, repetitions = [], 0
+        self.hears = self.hears or any(each.until is None for each in self.registered)
+        if not self.hears:
+            self.batch += 1
+            return Report([], 0)
         arrived = []
         for message in messages:
             if self.highest is not None and message.timestamp_us < self.highest - self.lateness_us:
@@ -474,6 +492,7 @@ class Definition:
                     tuple(row.message.id for row in rows),
                     nodes,
                     result_of(query, plan.paths, rows),
+                    tuple(row.message.timestamp_us for row in rows),
                     max(row.message.timestamp_us for row in rows),
                     max(batches[key] for key in keys),
                 )
@@ -484,7 +503,7 @@ def _visible(document: Any) -> Any:
     """An id, or the signature of the notification that a derived document's id stands for."""
     if isinstance(document, str):
         return document
-    subscription_id, documents, _, result, _ = document
+    subscription_id, documents, _, result, _, _ = document
     return subscription_id, tuple(map(_visible, documents)), result
 
 
@@ -496,6 +515,7 @@ def _identity(notification: Notification) -> Any:
         notification.nodes,
         notification.result,
         notification.timestamp_us,
+        notification.timestamps_us,
     )
 
 

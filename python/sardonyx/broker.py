@@ -16,13 +16,12 @@ from pathlib import Path
 from typing import Any, Literal, get_args, overload
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from sardonyx import _core, durable, payloads, tabular
 from sardonyx.config import BrokerSettings, MatcherName
 from sardonyx.errors import SettingsError, UnknownSubscriptionError, from_core
-from sardonyx.explanation import Explanation, PlanExplanation
-from sardonyx.joins.session import JoinSession
+from sardonyx.explanation import Explanation, JoinExplanation, PlanExplanation
+from sardonyx.joins.session import JoinSession, to_microseconds
 from sardonyx.model import DeadLetter, Document, MatchedNode, Notification, Subscription
 from sardonyx.reports import MatchReport, MatchResult, PublishReport, RegisterReport
 from sardonyx.tabular import Defaults, SubscriptionBatch
@@ -66,7 +65,7 @@ class Broker:
         self._index = index
         self._settings = settings
         self._session = JoinSession(settings.joins, settings.limits.cost_limit)
-        self._hears_joins = index.stats()["joins"] > 0
+        self._hears_joins = False
         self._matcher: MatcherName = settings.matcher if matcher is None else matcher
         if self._matcher not in get_args(MatcherName):
             raise SettingsError(f"matcher is {matcher!r}; it must be one of {', '.join(get_args(MatcherName))}")
@@ -156,7 +155,6 @@ class Broker:
         elif query is not None:
             raise TypeError("register(subscription): the query is part of the subscription")
         batch = tabular.from_records([(tabular.check(subscription), None)])
-        self._hears_joins |= subscription.language == "xscl"
         for _row, name, fields in self._index.register(batch.table):
             raise from_core(fields["kind"], {**fields, "subscription_id": name})
 
@@ -186,7 +184,6 @@ class Broker:
         handled = 0
         for batch in self._batches(subscriptions, defaults):
             refused = self._index.register(batch.table) if batch.table.num_rows else []
-            self._hears_joins |= pc.any(pc.equal(batch.table["language"], "xscl")).as_py() is True
             registered += batch.table.num_rows - len(refused)
             letters = list(batch.rejected)
             for row, name, fields in refused:
@@ -372,6 +369,8 @@ class Broker:
         while chunk := list(items if together else islice(items, _PUBLISH_DOCUMENTS)):
             count += len(chunk)
             self._notify(chunk, threads, notifications, letters)
+            # From the first document on that is published while there is a join.
+            self._hears_joins = self._hears_joins or self._index.joins > 0
             if self._hears_joins:
                 workers = threads or self._settings.threads or _processors()
                 joined = self._session.publish(self._index, chunk, together, workers)
@@ -396,8 +395,13 @@ class Broker:
             notifications.extend(Notification.of(name, who, results.get(who)) for who in found)
         letters.extend(report.dead_letters(names))
 
-    def explain(self, subscription_id: str, document: Document | bytes | str) -> Explanation | PlanExplanation:
+    def explain(
+        self, subscription_id: str, document: Document | bytes | str, *others: Document | bytes | str
+    ) -> Explanation | PlanExplanation | JoinExplanation:
         """Why a document does or does not satisfy a subscription; `print` the answer.
+
+        A join needs one document for each block, in their order (`JoinExplanation`). Documents without a timestamp
+        count as a second after the one before.
 
         Of a filter it shows which parts hold, of a transformation the plan and the result
         (`sardonyx.explanation.PlanExplanation`). Raises `UnknownSubscriptionError` and `DocumentError`.
@@ -410,12 +414,25 @@ class Broker:
         known = self._index.get(subscription_id)
         if known is None:
             raise UnknownSubscriptionError("no such subscription is registered", subscription_id=subscription_id)
+        if known["language"] == "xscl":
+            return self._explain_join(subscription_id, [document, *others])
         payload, stream, name = payloads.single(document)
         with payloads.named(name):
             if known["language"] == "xquery":
                 said = self._index.explain_transformation(subscription_id, payload, stream)
                 return PlanExplanation.from_core(subscription_id, known["stream"] in (None, stream), said)
             return Explanation.from_core(subscription_id, self._index.explain(subscription_id, payload, stream))
+
+    def _explain_join(self, subscription_id: str, documents: Sequence[Document | bytes | str]) -> JoinExplanation:
+        given = []
+        before = 0
+        for number, document in enumerate(documents):
+            payload, stream, name = payloads.single(document)
+            moment = document.timestamp if isinstance(document, Document) else None
+            before = before + 1_000_000 if moment is None else to_microseconds(moment)
+            given.append((payload, stream, f"document {number + 1}" if name is None else name, before))
+        said = self._index.explain_join(subscription_id, given)
+        return JoinExplanation.from_core(subscription_id, said, self._session.state.stats())
 
     def groups(self, document: Document | bytes | str) -> dict[str, list[list[list[str]]]]:
         """What transformations select from a document, before any XML is constructed: groups of lists by subscription.
@@ -475,7 +492,7 @@ class Broker:
         with open(path, "rb") as file:
             saved = file.read()
         self._session.state.restore(self._index, saved)
-        self._hears_joins = True
+        self._hears_joins = self._session.state.watermark_us is not None
 
     def stats(self) -> dict[str, int]:
         """Counters and sizes of the index; docs/index-at-scale.md describes each.

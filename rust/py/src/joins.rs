@@ -4,8 +4,11 @@ use crate::arrow::{Payloads, Row, chunks, strings};
 use crate::document::borrow;
 use crate::errors::{Failed, Fields, work};
 use crate::index::Index;
+use crate::joins_explained::tables;
 use crate::matches::ErrorTable;
-use arrow_array::builder::{Int64Builder, LargeBinaryBuilder, LargeStringBuilder, ListBuilder, StringBuilder, UInt32Builder};
+use arrow_array::builder::{
+    Int64Builder, LargeBinaryBuilder, LargeStringBuilder, ListBuilder, StringBuilder, UInt32Builder,
+};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, UInt32Type};
 use arrow_array::{Array, ArrayRef, Int64Array, LargeBinaryArray, RecordBatch, StringArray, UInt32Array};
@@ -285,7 +288,7 @@ impl JoinState {
         let rows = columns.rows()?;
         let (tables, repetitions) = work(py, || {
             let mut errors = ErrorTable::default();
-            let population = index.joins().read();
+            let population = index.join_population().read();
             let messages = self.messages(&population, index, &columns, &rows, threads, &mut errors);
             let outcome = self.hear_all(&population, messages, together, false, &mut errors);
             outcome_tables(outcome, errors)
@@ -312,7 +315,7 @@ impl JoinState {
         let rows = columns.rows()?;
         let (errors, outcome) = work(py, || {
             let mut errors = ErrorTable::default();
-            let population = index.joins().read();
+            let population = index.join_population().read();
             let messages = self.messages(&population, index, &columns, &rows, threads, &mut errors);
             let outcome = self.hear_all(&population, messages, together, true, &mut errors);
             Ok((errors.finish().map_err(arrow_error)?, outcome))
@@ -343,12 +346,39 @@ impl JoinState {
         let rows = columns.rows()?;
         let tables = work(py, || {
             let mut errors = ErrorTable::default();
-            let population = index.joins().read();
+            let population = index.join_population().read();
             let messages = self.messages(&population, index, &columns, &rows, threads, &mut errors);
             Ok([witness_table(&messages).map_err(arrow_error)?, errors.finish().map_err(arrow_error)?])
         })?;
         let dict = PyDict::new(py);
         for (name, table) in ["witnesses", "errors"].into_iter().zip(tables) {
+            dict.set_item(name, PyRecordBatch::new(table).into_pyarrow(py)?)?;
+        }
+        Ok(dict)
+    }
+
+    /// Stage 1 alone, as the tables of the literature: what each document binds, and the values of it.
+    #[pyo3(signature = (index, payloads, ids, timestamps_us, streams=None))]
+    fn witness_tables<'py>(
+        &self,
+        py: Python<'py>,
+        index: &Index,
+        payloads: AnyArray,
+        ids: AnyArray,
+        timestamps_us: AnyArray,
+        streams: Option<AnyArray>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let columns = Columns::new(payloads, ids, timestamps_us, streams, None)?;
+        let rows = columns.rows()?;
+        let found = work(py, || {
+            let mut errors = ErrorTable::default();
+            let population = index.join_population().read();
+            let messages = self.messages(&population, index, &columns, &rows, 1, &mut errors);
+            let documents = messages.iter().map(|message| (message.number, message.witnesses.as_slice()));
+            tables(documents).map_err(arrow_error)
+        })?;
+        let dict = PyDict::new(py);
+        for (name, table) in ["bindings", "values"].into_iter().zip(found) {
             dict.set_item(name, PyRecordBatch::new(table).into_pyarrow(py)?)?;
         }
         Ok(dict)
@@ -367,7 +397,7 @@ impl JoinState {
         let rows = batches.iter().map(WitnessRows::new).collect::<PyResult<Vec<_>>>()?;
         let (tables, repetitions) = work(py, || {
             let mut errors = ErrorTable::default();
-            let population = index.joins().read();
+            let population = index.join_population().read();
             let mut messages = Vec::new();
             for rows in &rows {
                 rows.messages(&population, &mut messages)?;
@@ -380,7 +410,7 @@ impl JoinState {
 
     /// The state and what it means, as bytes; `restore` takes them.
     fn save<'py>(&self, py: Python<'py>, index: &Index) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = work(py, || Ok(save(&self.lock(), &index.joins().read())))?;
+        let bytes = work(py, || Ok(save(&self.lock(), &index.join_population().read())))?;
         Ok(PyBytes::new(py, &bytes))
     }
 
@@ -389,7 +419,7 @@ impl JoinState {
         work(py, || {
             let mut state = self.lock();
             let mut fresh = State::new(*state.settings());
-            restore(&mut fresh, &mut index.joins().write(), &saved).map_err(malformed)?;
+            restore(&mut fresh, &mut index.join_population().write(), &saved).map_err(malformed)?;
             *state = fresh;
             Ok(())
         })

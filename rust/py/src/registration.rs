@@ -5,15 +5,17 @@ use crate::document::borrow;
 use crate::errors::{Failed, Fields};
 use crate::index::Index;
 use crate::joins;
-use crate::transformations::{CHUNK, Unparsed, parse_all};
+use crate::transformations::CHUNK;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, BooleanArray, RecordBatch, StringArray};
 use arrow_schema::DataType;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use sardonyx_core::index::bulk::{Registration, build};
+use sardonyx_core::transform::bulk::{Unparsed, parse_all};
 use sardonyx_core::xpath::parser::StaticContext;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// Refused rows: row, subscription id, error.
 pub(crate) type Refused = Vec<(u64, String, Fields)>;
@@ -159,37 +161,46 @@ pub(crate) fn register(index: &Index, batches: &[Columns]) -> Result<Refused, Fa
     if !transformations.read().is_empty() && !registrations.is_empty() {
         transformations.unregister(registrations.iter().map(|entry| entry.id), limits)?;
     }
-    index.joins().unregister(registrations.iter().map(|entry| entry.id));
+    index.join_population().unregister(registrations.iter().map(|entry| entry.id));
     if !registrations.is_empty() || (unparsed.is_empty() && joins.is_empty()) {
         population.register(builder)?;
     }
-    let mut last: HashMap<&str, u64> = HashMap::new();
-    let rows = registrations.iter().map(|entry| (entry.id, entry.row));
-    let rows = rows.chain(unparsed.iter().map(|entry| (entry.id, entry.row)));
-    for (id, row) in rows.chain(joins.iter().map(|entry| (entry.id, entry.row))) {
-        let known = last.entry(id).or_insert(row);
-        *known = row.max(*known);
-    }
-    unparsed.retain(|entry| last[entry.id] == entry.row);
-    joins.retain(|entry| last[entry.id] == entry.row);
-    // What was parsed takes more memory than what is kept of it: a few at a time.
-    for chunk in unparsed.chunks(CHUNK) {
-        let mut accepted = Vec::with_capacity(chunk.len());
-        for parsed in parse_all(chunk, limits) {
-            match parsed {
-                Ok(registration) => accepted.push(registration),
-                Err((row, id, error)) => refused.push((row, id.to_owned(), error.into())),
-            }
+    let kinds = [registrations.is_empty(), unparsed.is_empty(), joins.is_empty()];
+    if kinds.iter().filter(|is_empty| !**is_empty).count() > 1 {
+        let mut last: HashMap<&str, u64> = HashMap::new();
+        let rows = registrations.iter().map(|entry| (entry.id, entry.row));
+        let rows = rows.chain(unparsed.iter().map(|entry| (entry.id, entry.row)));
+        for (id, row) in rows.chain(joins.iter().map(|entry| (entry.id, entry.row))) {
+            let known = last.entry(id).or_insert(row);
+            *known = row.max(*known);
         }
-        population.unregister(accepted.iter().map(|entry| &*entry.id));
-        index.joins().unregister(accepted.iter().map(|entry| &*entry.id));
-        transformations.register(accepted);
+        unparsed.retain(|entry| last[entry.id] == entry.row);
+        joins.retain(|entry| last[entry.id] == entry.row);
     }
+    // What was parsed takes more memory than what is kept of it: a few at a time.
+    parse_all(&unparsed, limits, |parsed| {
+        let mut parsed = parsed.peekable();
+        while parsed.peek().is_some() {
+            let mut ids: Vec<Arc<str>> = Vec::new();
+            transformations.register(parsed.by_ref().take(CHUNK).filter_map(|parsed| match parsed {
+                Ok(registration) => {
+                    ids.push(registration.id.clone());
+                    Some(registration)
+                }
+                Err((row, id, error)) => {
+                    refused.push((row, id.to_owned(), error.into()));
+                    None
+                }
+            }));
+            population.unregister(ids.iter().map(|id| &**id));
+            index.join_population().unregister(ids.iter().map(|id| &**id));
+        }
+    });
     if !unparsed.is_empty() {
         transformations.changed();
     }
     if !joins.is_empty() {
-        let (failed, accepted) = index.joins().register(&joins);
+        let (failed, accepted) = index.join_population().register(&joins);
         refused.extend(failed);
         population.unregister(accepted.iter().copied());
         if !transformations.read().is_empty() {

@@ -21,62 +21,15 @@ use sardonyx_core::transform::results::{Form, Pool, Profile, Transformed, profil
 use sardonyx_core::transform::schema::ElementGraph;
 use sardonyx_core::transform::store::{decode, encode};
 use sardonyx_core::xpath::parser::QueryLimits;
-use sardonyx_core::xquery::error::XQueryError;
 use sardonyx_core::xquery::parser::{StaticContext, parse};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// A transformation as it is given.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Unparsed<'b> {
-    pub(crate) row: u64,
-    pub(crate) id: &'b str,
-    pub(crate) query: &'b str,
-    pub(crate) namespaces: &'b [(&'b str, &'b str)],
-    pub(crate) stream: Option<&'b str>,
-    pub(crate) notify_empty: bool,
-}
-
-/// A registration, or row, id and why there is none.
-type Parse<'b> = Result<Registration, (u64, &'b str, XQueryError)>;
-
-/// Parses transformations, many of them on all processors, in their order.
-pub(crate) fn parse_all<'b>(unparsed: &[Unparsed<'b>], limits: QueryLimits) -> Vec<Parse<'b>> {
-    let parse_one = |given: &Unparsed<'b>| {
-        let context = StaticContext { namespaces: given.namespaces, limits };
-        let module = parse(given.query, &context).map_err(|error| (given.row, given.id, error))?;
-        Ok(Registration {
-            id: given.id.into(),
-            query: given.query.into(),
-            namespaces: given.namespaces.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect(),
-            stream: given.stream.map(Into::into),
-            notify_empty: given.notify_empty,
-            module,
-        })
-    };
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(unparsed.len().div_ceil(THREAD));
-    if threads <= 1 {
-        return unparsed.iter().map(parse_one).collect();
-    }
-    std::thread::scope(|scope| {
-        let parts = unparsed.chunks(unparsed.len().div_ceil(threads));
-        let handles: Vec<_> =
-            parts.map(|part| scope.spawn(move || part.iter().map(parse_one).collect::<Vec<_>>())).collect();
-        handles
-            .into_iter()
-            .flat_map(|handle| handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            .collect()
-    })
-}
-
 /// A DTD's elements with the elements that each may contain.
 pub(crate) type Graph = std::collections::HashMap<String, Vec<String>>;
 
-/// Transformations that are parsed and registered at a time, so that matching does not wait long for many.
+/// Transformations that are registered at a time, so that matching does not wait long for many.
 pub(crate) const CHUNK: usize = 2_000;
-
-/// Transformations that are worth a thread.
-const THREAD: usize = 250;
 
 /// A population of transformations that changes while documents are transformed.
 #[derive(Debug)]
@@ -118,7 +71,7 @@ impl Transformations {
     }
 
     /// Registers parsed transformations.
-    pub(crate) fn register(&self, registrations: Vec<Registration>) {
+    pub(crate) fn register(&self, registrations: impl IntoIterator<Item = Registration>) {
         self.write().register(registrations);
     }
 

@@ -6,9 +6,11 @@ use super::paths::Paths;
 use super::query::{Held, Output, Query, Shape, Subscription, SubscriptionId};
 use super::slab::Slab;
 use super::trie::SetTrie;
+use crate::document::Document;
 use crate::index;
 use crate::index::SegmentBuilder;
-use crate::matcher::{Inverted, Settings, Worker};
+use crate::index::Snapshot;
+use crate::matcher::{self, Inverted, Matches, Settings};
 use crate::xpath::error::XPathError;
 use crate::xpath::parser::{QueryLimits, StaticContext};
 use crate::xscl::ast::{JoinQuery, NodeAt, OperatorKind, Select};
@@ -47,6 +49,13 @@ pub enum RegisterError {
         /// The stream that it reads.
         reads: Arc<str>,
     },
+}
+
+/// What one thread needs to take documents apart; caches belong to the snapshot, which merging may replace meanwhile.
+#[derive(Debug)]
+pub struct Worker {
+    pub(super) snapshot: Arc<Snapshot>,
+    caches: matcher::Worker,
 }
 
 /// The population.
@@ -159,19 +168,20 @@ impl Population {
         self.version
     }
 
-    /// The definitions as filters, and what matches them.
-    pub(super) fn filters(&self) -> (&index::Population, &Inverted) {
-        (&self.filters, &self.matcher)
-    }
-
     /// What taking documents apart needs; one for each thread.
     pub fn worker(&self) -> Worker {
-        self.matcher.worker(&self.filters.snapshot())
+        let snapshot = self.filters.snapshot();
+        Worker { caches: self.matcher.worker(&snapshot), snapshot }
     }
 
     /// Takes it back.
     pub fn give_back(&self, worker: Worker) {
-        self.matcher.give_back(worker);
+        self.matcher.give_back(worker.caches);
+    }
+
+    /// The definitions as filters: those that a document satisfies.
+    pub(super) fn satisfied(&self, worker: &mut Worker, document: &Document, stream: Option<&str>) -> Matches {
+        self.matcher.match_document(&mut worker.caches, &worker.snapshot, document, stream)
     }
 
     /// The most that evaluating a path may cost.

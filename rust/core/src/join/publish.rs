@@ -1,11 +1,10 @@
 //! A batch of documents, from trees to notifications; results on derived streams go the same way again.
 
-use super::population::Population;
-use super::results::{Notification, hexadecimal, notification_id, result};
+use super::population::{Population, Worker};
+use super::results::{Notification, hexadecimal, notification_id, own_limits, result};
 use super::state::{Admission, Arrived, Found, Joined, State, StateFull};
 use super::witnesses::{Published, UnitWitness, witnesses};
-use crate::document::{Limits, Parser};
-use crate::matcher::Worker;
+use crate::document::Parser;
 use crate::transform::error::TransformError;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -115,14 +114,7 @@ fn hear_derived(
     counts_only: bool,
     outcome: &mut Outcome,
 ) -> VecDeque<Derived> {
-    // It was written by us, of documents that were within their limits.
-    let limits = Limits {
-        document_bytes: usize::MAX,
-        text_bytes: usize::MAX,
-        depth: u16::MAX as usize - 1,
-        ..Limits::default()
-    };
-    let Ok(document) = Parser::new(limits).parse_str(&derived.text) else { return VecDeque::new() };
+    let Ok(document) = Parser::new(own_limits()).parse_str(&derived.text) else { return VecDeque::new() };
     let mut worker = population.worker();
     let published = Published { document: &document, stream: Some(&derived.stream), is_derived: true };
     let units = units(population, &mut worker, published, state.settings().results, |error| {

@@ -1,7 +1,7 @@
 //! From what was found to notifications: their names and, if asked for, their XML.
 
 use super::query::{Shape, Subscription};
-use super::state::Found;
+use super::state::{Found, FoundDocument};
 use crate::document::{Document, Limits, NodeId, Parser, Serializer};
 use crate::transform::construct::{Builder, write};
 use crate::transform::error::TransformError;
@@ -66,46 +66,46 @@ pub fn hexadecimal(id: &[u8; 16]) -> String {
 /// # Errors
 /// If a constructor fails, or costs more than the limit.
 pub fn result(subscription: &Subscription, found: &Found, cost_limit: u64) -> Result<String, TransformError> {
-    let texts = found.documents.iter().map(|document| document.text.as_deref().unwrap_or_default());
+    let texts = || found.documents.iter().filter_map(|document| document.text.as_ref());
     match &subscription.shape {
         Shape::Roots => {
-            let mut out = String::with_capacity(texts.clone().map(str::len).sum::<usize>() + 20);
-            out.push('<');
-            out.push_str(RESULT);
-            out.push('>');
-            texts.for_each(|text| out.push_str(text));
-            out.push_str("</");
-            out.push_str(RESULT);
-            out.push('>');
+            let length: usize = texts().map(|text| text.xml.len()).sum();
+            let mut out = String::with_capacity(length + 2 * RESULT.len() + 5);
+            out.extend(["<", RESULT, ">"]);
+            texts().for_each(|text| out.push_str(text.content()));
+            out.extend(["</", RESULT, ">"]);
             Ok(out)
         }
         Shape::Constructed { module, blocks } => {
             let mut source = String::from("<r>");
-            texts.for_each(|text| source.push_str(text));
+            texts().for_each(|text| source.push_str(&text.xml));
             source.push_str("</r>");
-            // Texts of the state were within the limits when they came; together they may be beyond.
-            let limits = Limits {
-                document_bytes: usize::MAX,
-                depth: Limits::default().depth.max(u16::MAX as usize - 1),
-                nodes: u32::MAX as usize - 1,
-                text_bytes: usize::MAX,
-                attributes: usize::MAX,
-                name_bytes: usize::MAX,
-                ..Limits::default()
-            };
-            let document = Parser::new(limits).parse_str(&source).map_err(|error| {
-                TransformError::dynamic(
-                    "SDXJ0001",
-                    format!("what the state keeps of a document can not be read: {error}"),
-                )
+            let document = Parser::new(own_limits()).parse_str(&source).map_err(|error| {
+                TransformError::dynamic("SDXJ0001", format!("what is kept of a document can not be read: {error}"))
             })?;
             let roots: Vec<NodeId> = document.children(document.root_element()).collect();
             let nodes = found.nodes.iter().zip(blocks).map(|(node, block)| {
                 let block = usize::from(*block);
-                roots[block] + (node - found.documents[block].root)
+                let FoundDocument { root, text, .. } = &found.documents[block];
+                // What is wrapped comes first in the element around it.
+                let wrapping = u32::from(text.as_ref().is_some_and(|text| text.is_wrapped));
+                roots[block] + wrapping + (node - root)
             });
             constructed(module, &document, nodes, cost_limit)
         }
+    }
+}
+
+/// Limits of documents that are made here, of documents that were within theirs.
+pub(super) fn own_limits() -> Limits {
+    Limits {
+        document_bytes: usize::MAX,
+        depth: usize::from(u16::MAX) - 1,
+        attributes: usize::MAX,
+        name_bytes: usize::MAX,
+        text_bytes: usize::MAX,
+        nodes: u32::MAX as usize - 1,
+        ..Limits::default()
     }
 }
 

@@ -9,7 +9,7 @@ use super::population::Population;
 use super::publish::Message;
 use super::state::State;
 use super::unit::{Cell, NOT_POSTED, Part, Unit};
-use super::witnesses::{Binding, UnitWitness, Witness};
+use super::witnesses::{Binding, RootText, UnitWitness, Witness};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use smallvec::SmallVec;
@@ -37,9 +37,19 @@ pub fn encode_witnesses(units: &[UnitWitness<'_>]) -> Vec<u8> {
             writer.small(value.binding);
             writer.block(value.value.as_bytes());
         }
-        writer.option(unit.text.as_deref(), |writer, text| writer.block(text.as_bytes()));
+        writer.option(unit.text.as_ref(), write_text);
     }
     writer.bytes
+}
+
+fn write_text(writer: &mut Writer, text: &RootText) {
+    writer.bytes.push(u8::from(text.is_wrapped));
+    writer.block(text.xml.as_bytes());
+}
+
+fn read_text(reader: &mut Reader<'_>) -> Read<RootText> {
+    let is_wrapped = reader.take(1)?[0] != 0;
+    Ok(RootText { xml: reader.text()?.into(), is_wrapped })
 }
 
 /// The witnesses that [`encode_witnesses`] wrote.
@@ -61,15 +71,15 @@ pub fn decode_witnesses<'b>(population: &Population, bytes: &'b [u8]) -> Read<Ve
             let (operand, binding) = (reader.small()?, reader.small()?);
             Ok(Witness { operand, binding, value: Cow::Borrowed(reader.text()?) })
         })?;
-        let text = reader.option(|reader| reader.text().map(Arc::from))?;
+        let text = reader.option(read_text)?;
         let is_known = parts.sources.get(source).is_some()
             && !bindings.is_empty()
             && bindings.iter().all(|binding| {
                 parts.definitions.get(binding.definition).is_some() && (binding.parent as usize) < bindings.len()
             })
-            && values.iter().all(|value| {
-                parts.operands.get(value.operand).is_some() && (value.binding as usize) < bindings.len()
-            });
+            && values
+                .iter()
+                .all(|value| parts.operands.get(value.operand).is_some() && (value.binding as usize) < bindings.len());
         if !is_known {
             return Err(Malformed("witnesses are of another generation of the index"));
         }
@@ -133,7 +143,7 @@ pub fn save(state: &State, population: &Population) -> Vec<u8> {
             body.small(documents.number(part.document));
             body.small(part.root);
             body.large(part.name);
-            body.option(part.text.as_deref(), |writer, text| writer.block(text.as_bytes()));
+            body.option(part.text.as_ref(), write_text);
         }
         body.length(unit.bindings.len());
         for binding in &unit.bindings {
@@ -225,7 +235,8 @@ pub fn restore(state: &mut State, population: &mut Population, bytes: &[u8]) -> 
     let by_name: HashMap<Name, u32, FixedState> =
         parts.definitions.iter().map(|(id, _)| (names.definition(id), id)).collect();
     let definitions = reader.list(|reader| Ok(by_name.get(&name(reader)?).copied()))?;
-    let by_name: HashMap<Name, u32, FixedState> = parts.operands.iter().map(|(id, _)| (names.operand(id), id)).collect();
+    let by_name: HashMap<Name, u32, FixedState> =
+        parts.operands.iter().map(|(id, _)| (names.operand(id), id)).collect();
     let operands = reader.list(|reader| Ok(by_name.get(&name(reader)?).copied()))?;
     let documents = reader.list(|reader| {
         let stream: Option<Arc<str>> = reader.option(|reader| reader.text().map(Arc::from))?;
@@ -244,7 +255,7 @@ pub fn restore(state: &mut State, population: &mut Population, bytes: &[u8]) -> 
         let mut unit_parts: SmallVec<[Part; 1]> = SmallVec::new();
         for _ in 0..reader.length()? {
             let (document, root, name) = (reader.small()?, reader.small()?, reader.large()?);
-            let text = reader.option(|reader| reader.text().map(Arc::from))?;
+            let text = reader.option(read_text)?;
             let entry = entered.get_mut(document as usize).ok_or(Malformed("a number leads nowhere"))?;
             let document = *entry.get_or_insert_with(|| {
                 let (stream, id, time) = &documents[document as usize];

@@ -7,7 +7,7 @@ use super::sets::{Classes, Decisions};
 use super::slab::Slab;
 use super::unit::{Cell, DocumentEntry, DocumentId, Head, NOT_POSTED, Part, Unit};
 use super::values::{Posting, UnitId, Values};
-use super::witnesses::{Binding, UnitWitness};
+use super::witnesses::{Binding, RootText, UnitWitness};
 use crate::xpath::evaluate::EvaluateError;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
@@ -82,7 +82,7 @@ pub struct FoundDocument {
     /// The root's node.
     pub root: u32,
     /// The root's XML text.
-    pub text: Option<Arc<str>>,
+    pub text: Option<RootText>,
 }
 
 /// Nodes that satisfy a query.
@@ -468,7 +468,7 @@ impl State {
     pub(super) fn estimate(&self, arrived: &Arrived<'_>) -> usize {
         let unit = |unit: &UnitWitness<'_>| {
             let values: usize = unit.values.iter().map(|witness| witness.value.len().min(64) + 64).sum();
-            let text = unit.text.as_ref().map_or(0, |text| text.len());
+            let text = unit.text.as_ref().map_or(0, |text| text.xml.len());
             size_of::<Unit>() + size_of::<Head>() + values + text + unit.bindings.len() * size_of::<Binding>()
         };
         arrived.units.iter().map(unit).sum()

@@ -3,7 +3,7 @@
 use super::parts::{DefinitionId, OperandId, SourceId};
 use super::sets::{ClassId, SetId};
 use super::values::ValueId;
-use super::witnesses::Binding;
+use super::witnesses::{Binding, RootText};
 use crate::document::NodeId;
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ pub struct Part {
     /// The root's node.
     pub root: NodeId,
     /// The root's XML text, if results are made.
-    pub text: Option<Arc<str>>,
+    pub text: Option<RootText>,
     /// A hash of the document's stream and id.
     pub name: u64,
 }
@@ -113,7 +113,8 @@ impl Unit {
 
     /// What it takes, values apart.
     pub fn memory_bytes(&self) -> usize {
-        let texts: usize = self.parts.iter().filter_map(|part| part.text.as_ref()).map(|text| text.len() + 16).sum();
+        let texts: usize =
+            self.parts.iter().filter_map(|part| part.text.as_ref()).map(|text| text.xml.len() + 16).sum();
         let parts = if self.parts.spilled() { self.parts.len() * size_of::<Part>() } else { 0 };
         size_of::<Unit>()
             + parts

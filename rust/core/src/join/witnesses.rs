@@ -6,9 +6,8 @@
 //! are compared (RdocW).
 
 use super::parts::{DefinitionId, OperandId, SourceId, SourceKind};
-use super::population::Population;
-use crate::document::{Document, NodeId, serialize};
-use crate::matcher::Worker;
+use super::population::{Population, Worker};
+use crate::document::{Document, NodeId, NodeKind, Serializer};
 use crate::xpath::ast::ConstantRef;
 use crate::xpath::evaluate::{EvaluateError, Evaluator, NodeRef, Value};
 use crate::xpath::symbols::DocumentSymbols;
@@ -50,7 +49,49 @@ pub struct UnitWitness<'d> {
     /// The values, by operand.
     pub values: Vec<Witness<'d>>,
     /// The XML text of the root, if it was asked for.
-    pub text: Option<Arc<str>>,
+    pub text: Option<RootText>,
+}
+
+/// The XML text of a root.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RootText {
+    /// An element's text; of any other node the text of an element around it.
+    pub xml: Arc<str>,
+    /// Whether there is an element around it. An attribute is its attribute, and its value its content too.
+    pub is_wrapped: bool,
+}
+
+impl RootText {
+    fn new(document: &Document, node: NodeId) -> RootText {
+        let kind = document.node(node).kind;
+        let mut serializer = Serializer::default();
+        match kind {
+            NodeKind::Element => serializer.copy(document, node),
+            NodeKind::Attribute => {
+                let name = document.name(document.node(node).name);
+                let value = document.string_value(node);
+                serializer.start("", "a", "");
+                serializer.attribute(&name.prefix, &name.local, &name.uri, value);
+                serializer.text(value);
+                serializer.end();
+            }
+            _ => {
+                serializer.start("", "t", "");
+                serializer.copy(document, node);
+                serializer.end();
+            }
+        }
+        RootText { xml: serializer.into_text().into(), is_wrapped: kind != NodeKind::Element }
+    }
+
+    /// What a copy of the root is in the content of an element.
+    pub fn content(&self) -> &str {
+        if !self.is_wrapped {
+            return &self.xml;
+        }
+        let start = self.xml.find('>').map_or(0, |at| at + 1);
+        self.xml.rfind("</").filter(|end| *end >= start).map_or("", |end| &self.xml[start..end])
+    }
 }
 
 impl UnitWitness<'_> {
@@ -119,7 +160,7 @@ pub fn witnesses<'d>(
     }
     if texts {
         for unit in &mut found.units {
-            unit.text = Some(serialize(document, unit.bindings[0].node).into());
+            unit.text = Some(RootText::new(document, unit.bindings[0].node));
         }
     }
     found
@@ -132,10 +173,9 @@ fn wanted(
     published: Published<'_>,
     failures: &mut Vec<(SourceId, EvaluateError)>,
 ) -> Vec<(SourceId, Vec<DefinitionId>)> {
-    let (filters, matcher) = population.filters();
-    let snapshot = filters.snapshot();
     let parts = population.parts();
-    let matches = matcher.match_document(worker, &snapshot, published.document, published.stream);
+    let matches = population.satisfied(worker, published.document, published.stream);
+    let snapshot = &worker.snapshot;
     // Filters are named by the numbers of their definitions.
     let definition = |segment: usize, number: u32| -> Option<DefinitionId> {
         let id = snapshot.segments[segment].segment.ids().get(number).parse().ok()?;

@@ -41,7 +41,7 @@ pub fn explain(population: &Population, plan: PlanId) -> Vec<Line> {
             let plan = population.plan(id);
             if !plan.subscribers.is_empty() {
                 let (mut streams, mut conditions) = (HashSet::default(), HashSet::default());
-                collect(&plan.piece, operators, &mut streams, &mut conditions);
+                collect(&plan.piece, &mut streams, &mut conditions);
                 for stream in streams {
                     *uses.streams.entry(stream).or_default() += 1;
                 }
@@ -71,7 +71,6 @@ pub fn triggers(population: &Population, plan: PlanId) -> Vec<String> {
 
 fn collect(
     piece: &Piece,
-    operators: &Operators,
     streams: &mut HashSet<StreamId, FixedState>,
     conditions: &mut HashSet<ConditionId, FixedState>,
 ) {
@@ -84,20 +83,18 @@ fn collect(
             }
             for part in &element.content {
                 if let ContentPart::Piece(piece) = part {
-                    collect(piece, operators, streams, conditions);
+                    collect(piece, streams, conditions);
                 }
             }
         }
-        Piece::Sequence(pieces) => pieces.iter().for_each(|piece| collect(piece, operators, streams, conditions)),
+        Piece::Sequence(pieces) => pieces.iter().for_each(|piece| collect(piece, streams, conditions)),
         Piece::Nodes(stream) => {
             streams.insert(*stream);
         }
         Piece::Loop(own) => {
             streams.insert(own.stream);
-            for condition in own.condition.into_iter().flat_map(|condition| operators.conjuncts(condition)) {
-                conditions.insert(condition);
-            }
-            collect(&own.body, operators, streams, conditions);
+            conditions.extend(&own.conditions);
+            collect(&own.body, streams, conditions);
         }
         Piece::Residue(_) => {}
     }
@@ -155,8 +152,8 @@ impl Explainer<'_> {
                 let (operator, why) = self.join(own.stream);
                 let operator = if self.operators.stream(own.stream).parent.is_none() { "for" } else { operator };
                 self.line(operator, stream_text(self.operators, own.stream), depth, self.sharing(own.stream), why);
-                for condition in own.condition.into_iter().flat_map(|id| self.operators.conjuncts(id)) {
-                    self.condition(condition, depth + 1);
+                for condition in &own.conditions {
+                    self.condition(*condition, depth + 1);
                 }
                 if !own.order.is_empty() {
                     self.line("order by", format!("{} keys", own.order.len()), depth + 1, 0, "keys by the evaluator");

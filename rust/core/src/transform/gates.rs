@@ -36,11 +36,11 @@ impl Gate {
 
     /// The gate of a plan.
     pub fn new(piece: &Piece, lists: &[StreamId], operators: &Operators) -> Gate {
-        let mut loops = Vec::new();
-        if !find_loops(piece, &mut loops) || loops.len() != 1 {
+        let mut own = None;
+        if !find_loop(piece, &mut own) {
             return Gate::OTHER;
         }
-        let own = loops[0];
+        let Some(own) = own else { return Gate::OTHER };
         if operators.stream(own.stream).level > 0 || !matches!(*own.body, Piece::Element(_)) {
             return Gate::OTHER;
         }
@@ -61,13 +61,16 @@ impl Gate {
                 _ => None,
             }
         };
-        let members = own.condition.map_or(Vec::new(), |condition| operators.conjuncts(condition));
-        let leaves: Vec<ConditionId> = members.iter().filter_map(leaf).collect();
-        let fits = leaves.len() == members.len() && leaves.len() <= CONDITIONS && lists.len() <= LISTS;
-        let mut gate = Gate { stream: own.stream, is_exact: fits && own.order.is_empty(), ..Gate::OTHER };
-        for (place, condition) in gate.conditions.iter_mut().zip(leaves) {
-            *place = condition;
+        let mut gate = Gate { stream: own.stream, ..Gate::OTHER };
+        let mut leaves = 0;
+        for condition in own.conditions.iter().filter_map(leaf) {
+            if let Some(place) = gate.conditions.get_mut(leaves) {
+                *place = condition;
+            }
+            leaves += 1;
         }
+        let fits = leaves == own.conditions.len() && leaves <= CONDITIONS && lists.len() <= LISTS;
+        gate.is_exact = fits && own.order.is_empty();
         for (place, list) in gate.lists.iter_mut().zip(lists) {
             *place = *list;
         }
@@ -75,18 +78,15 @@ impl Gate {
     }
 }
 
-/// Collects the loops of a template; false if anything else in it depends on the document.
-fn find_loops<'p>(piece: &'p Piece, loops: &mut Vec<&'p super::plan::Loop>) -> bool {
+/// Finds the loop of a template; false if there are two, or if anything else in it depends on the document.
+fn find_loop<'p>(piece: &'p Piece, found: &mut Option<&'p super::plan::Loop>) -> bool {
     match piece {
         Piece::Element(element) => element.content.iter().all(|part| match part {
             ContentPart::Text(_) => true,
-            ContentPart::Piece(piece) => find_loops(piece, loops),
+            ContentPart::Piece(piece) => find_loop(piece, found),
         }),
-        Piece::Sequence(pieces) => pieces.iter().all(|piece| find_loops(piece, loops)),
-        Piece::Loop(own) => {
-            loops.push(own);
-            true
-        }
+        Piece::Sequence(pieces) => pieces.iter().all(|piece| find_loop(piece, found)),
+        Piece::Loop(own) => found.replace(own).is_none(),
         Piece::Nodes(_) | Piece::Residue(_) => false,
     }
 }

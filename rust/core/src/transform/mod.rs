@@ -1,6 +1,7 @@
 //! Transformations: what of a document a subscription wants, in which shape.
 
 mod bits;
+pub mod bulk;
 pub mod compare;
 pub mod construct;
 pub mod error;

@@ -9,12 +9,16 @@ use super::schema::ElementGraph;
 use super::walk::PathAutomaton;
 use crate::xquery::ast::{CompareOp, Module};
 use foldhash::fast::FixedState;
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashTable};
+use smallvec::SmallVec;
+use std::hash::BuildHasher;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Number of a plan.
 pub type PlanId = u32;
+/// Prefixes and URIs given with a query.
+pub type Namespaces = Arc<[(String, String)]>;
 /// Number of a subscription.
 pub type SubscriberId = u32;
 
@@ -55,21 +59,21 @@ impl Strategy {
 #[derive(Debug)]
 pub struct Plan {
     /// The template.
-    pub piece: Arc<Piece>,
+    pub piece: Piece,
     /// Whether it is a constructed element that has a result only where it selects something.
     pub is_selecting: bool,
     /// Of these one has to happen before it can give anything.
-    pub triggers: Vec<Trigger>,
+    pub triggers: Box<[Trigger]>,
     /// Whether the template can be written at once.
     pub is_plain: bool,
     /// Streams whose nodes its groups list.
-    pub lists: Vec<StreamId>,
+    pub lists: Box<[StreamId]>,
     /// The query, where the strategy evaluates it as it is.
     pub module: Option<Arc<Module>>,
     /// The subscriptions.
-    pub subscribers: Vec<SubscriberId>,
+    pub subscribers: SmallVec<[SubscriberId; 4]>,
     /// How many of them are told of empty results.
-    told_empty: usize,
+    told_empty: u32,
 }
 
 impl Plan {
@@ -87,7 +91,7 @@ pub struct Subscriber {
     /// The query as given.
     pub query: Arc<str>,
     /// The namespaces given with it.
-    pub namespaces: Arc<[(String, String)]>,
+    pub namespaces: Namespaces,
     /// The stream it reads; none: all.
     pub stream: Option<Arc<str>>,
     /// Whether it is told of empty results.
@@ -110,7 +114,7 @@ pub struct Registration {
     /// The query as given.
     pub query: Arc<str>,
     /// The namespaces given with it.
-    pub namespaces: Arc<[(String, String)]>,
+    pub namespaces: Namespaces,
     /// The stream it reads; none: all.
     pub stream: Option<Arc<str>>,
     /// Whether it is told of empty results.
@@ -139,10 +143,14 @@ pub struct Population {
     strategy: Strategy,
     operators: Operators,
     plans: Vec<Plan>,
-    plan_numbers: HashMap<Arc<Piece>, PlanId, FixedState>,
+    /// By template.
+    plan_numbers: HashTable<PlanId>,
     subscribers: Vec<Option<Subscriber>>,
     free: Vec<SubscriberId>,
-    by_id: HashMap<Arc<str>, SubscriberId, FixedState>,
+    by_id: HashTable<SubscriberId>,
+    hasher: FixedState,
+    /// Namespaces and stream of the last registration.
+    last: (Namespaces, Option<Arc<str>>),
     pub(super) by_path: Vec<Vec<PlanId>>,
     pub(super) by_condition: HashMap<ConditionId, Vec<PlanId>, FixedState>,
     pub(super) always: Vec<PlanId>,
@@ -169,10 +177,12 @@ impl Population {
             strategy,
             operators: Operators::new(graph),
             plans: Vec::new(),
-            plan_numbers: HashMap::default(),
+            plan_numbers: HashTable::new(),
             subscribers: Vec::new(),
             free: Vec::new(),
-            by_id: HashMap::default(),
+            by_id: HashTable::new(),
+            hasher: FixedState::default(),
+            last: Default::default(),
             by_path: Vec::new(),
             by_condition: HashMap::default(),
             always: Vec::new(),
@@ -228,7 +238,8 @@ impl Population {
 
     /// A subscription by its id.
     pub fn find(&self, id: &str) -> Option<&Subscriber> {
-        self.by_id.get(id).and_then(|number| self.subscriber(*number))
+        let is_same = |number: &SubscriberId| self.subscriber(*number).is_some_and(|known| *known.id == *id);
+        self.by_id.find(self.hasher.hash_one(id), is_same).and_then(|number| self.subscriber(*number))
     }
 
     /// All subscriptions, in the order of their numbers.
@@ -289,9 +300,11 @@ impl Population {
 
     fn add(&mut self, registration: Registration) {
         let Registration { id, query, namespaces, stream, notify_empty, module } = registration;
+        let (namespaces, stream) = self.shared(namespaces, stream);
         let compiled = compile(&module, &mut self.operators);
         let plan = self.plan_of(compiled, module);
-        let subscriber = Subscriber { id: id.clone(), query, namespaces, stream, notify_empty, plan };
+        let hash = self.hasher.hash_one(&*id);
+        let subscriber = Subscriber { id, query, namespaces, stream, notify_empty, plan };
         let number = match self.free.pop() {
             Some(number) => {
                 self.subscribers[number as usize] = Some(subscriber);
@@ -302,7 +315,11 @@ impl Population {
                 (self.subscribers.len() - 1) as SubscriberId
             }
         };
-        self.by_id.insert(id, number);
+        let (subscribers, hasher) = (&self.subscribers, &self.hasher);
+        let rehash = |number: &SubscriberId| {
+            hasher.hash_one(subscribers[*number as usize].as_ref().map_or("", |subscriber| &*subscriber.id))
+        };
+        self.by_id.insert_unique(hash, number, rehash);
         let plan_entry = &mut self.plans[plan as usize];
         if plan_entry.subscribers.is_empty() {
             self.dead_plans -= 1;
@@ -316,10 +333,22 @@ impl Population {
         }
     }
 
+    /// What most subscriptions that come after each other have in common, once.
+    fn shared(&mut self, namespaces: Namespaces, stream: Option<Arc<str>>) -> (Namespaces, Option<Arc<str>>) {
+        if self.last.0 != namespaces {
+            self.last.0 = namespaces;
+        }
+        if self.last.1 != stream {
+            self.last.1 = stream;
+        }
+        self.last.clone()
+    }
+
     /// The plan of a compiled query, known or new.
     fn plan_of(&mut self, compiled: Compiled, module: Module) -> PlanId {
         let Compiled { piece, is_selecting, triggers } = compiled;
-        if let Some(plan) = self.plan_numbers.get(&piece) {
+        let hash = self.hasher.hash_one(&piece);
+        if let Some(plan) = self.plan_numbers.find(hash, |plan| self.plans[*plan as usize].piece == piece) {
             return *plan;
         }
         let id = self.plans.len() as PlanId;
@@ -336,27 +365,31 @@ impl Population {
                 Trigger::Condition(condition) => self.by_condition.entry(*condition).or_default().push(id),
             }
         }
-        let piece = Arc::new(piece);
         let lists = listed(&piece);
         self.gates.push(Gate::new(&piece, &lists, &self.operators));
         let as_it_is = matches!(self.strategy, Strategy::Naive | Strategy::For);
         self.plans.push(Plan {
-            lists,
+            lists: lists.into(),
             is_plain: is_plain(&piece, &self.operators),
-            piece: piece.clone(),
+            piece,
             is_selecting,
-            triggers,
+            triggers: triggers.into(),
             module: as_it_is.then(|| Arc::new(module)),
-            subscribers: Vec::new(),
+            subscribers: SmallVec::new(),
             told_empty: 0,
         });
         self.dead_plans += 1;
-        self.plan_numbers.insert(piece, id);
+        let (plans, hasher) = (&self.plans, &self.hasher);
+        self.plan_numbers.insert_unique(hash, id, |plan| hasher.hash_one(&plans[*plan as usize].piece));
         id
     }
 
     fn remove(&mut self, id: &str) -> bool {
-        let Some(number) = self.by_id.remove(id) else { return false };
+        let subscribers = &self.subscribers;
+        let is_same =
+            |number: &SubscriberId| subscribers[*number as usize].as_ref().is_some_and(|known| *known.id == *id);
+        let Ok(place) = self.by_id.find_entry(self.hasher.hash_one(id), is_same) else { return false };
+        let (number, _) = place.remove();
         let Some(subscriber) = self.subscribers[number as usize].take() else { return false };
         self.free.push(number);
         let plan_entry = &mut self.plans[subscriber.plan as usize];

@@ -170,13 +170,15 @@ impl<'a> Execution<'a> {
     /// Appends the bindings of a loop that count, in the order in which they are returned.
     pub(super) fn select(&mut self, own: &'a Loop, selected: &mut Vec<u32>) -> Outcome<()> {
         let (from, to) = self.bindings(own.stream)?;
-        let Some(condition) = own.condition else {
+        if own.conditions.is_empty() {
             selected.extend(from..to);
             return self.sort(own, selected, to - from);
-        };
+        }
         let count = self.count(own.stream);
         let mut bits = Bits::range(count, from as usize, to as usize);
-        self.restrict(condition, &mut bits)?;
+        for condition in &own.conditions {
+            self.restrict(*condition, &mut bits)?;
+        }
         let before = selected.len();
         selected.extend(bits.iter().map(|binding| binding as u32));
         self.sort(own, selected, (selected.len() - before) as u32)

@@ -44,7 +44,7 @@ impl<'a> Execution<'a> {
         self.begin();
         let plan = self.population.plan(id);
         let any = self.group_piece(&plan.piece, plan, bindings)?;
-        Ok(any || (matches!(*plan.piece, Piece::Element(_)) && !plan.is_selecting))
+        Ok(any || (matches!(plan.piece, Piece::Element(_)) && !plan.is_selecting))
     }
 
     fn group_piece(&mut self, piece: &'a Piece, plan: &'a Plan, bindings: &mut Vec<u32>) -> Outcome<bool> {

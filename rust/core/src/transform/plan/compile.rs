@@ -16,6 +16,9 @@ use std::sync::Arc;
 /// Largest `let` that is put where its variable is used.
 const MAX_INLINED: usize = 32;
 
+/// Most steps of a path that is interned as it is.
+const MAX_PLAIN: usize = 100;
+
 /// What has to happen before a plan can give anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Trigger {
@@ -97,6 +100,34 @@ impl Compiler<'_> {
         self.canonical(expr).map(|(expr, slots)| Arc::new(Residue { expr, slots }))
     }
 
+    /// The level that a path starts from, none for the document, and its steps, if its canonical form says no more.
+    fn plain<'e>(&self, expr: &'e Expr) -> Option<(Option<Slot>, &'e [Step])> {
+        let (start, steps) = match expr {
+            Expr::Path(path) => (&path.start, &path.steps[..]),
+            Expr::Variable(_) => (expr, &[][..]),
+            _ => return None,
+        };
+        let level = match start {
+            Expr::Root | Expr::Context => None,
+            Expr::Variable(slot) => match self.meanings.get(slot)? {
+                Expr::Variable(level) => Some(*level),
+                _ => return None,
+            },
+            _ => return None,
+        };
+        let is_plain = |step: &Step| matches!(step, Step::Axis { predicates, .. } if predicates.is_empty());
+        (steps.len() <= MAX_PLAIN && steps.iter().all(is_plain)).then_some((level, steps))
+    }
+
+    /// The stream of steps from a level.
+    fn intern(&mut self, level: Option<Slot>, steps: &[Step]) -> Option<StreamId> {
+        let parent = match level {
+            Some(level) => Some(*self.chain.get(level as usize)?),
+            None => None,
+        };
+        Some(self.operators.intern_stream(parent, steps))
+    }
+
     /// The template of an expression.
     fn piece(&mut self, expr: &Expr) -> Option<Piece> {
         match expr {
@@ -114,6 +145,9 @@ impl Compiler<'_> {
                 }
             }
             Expr::Path(_) | Expr::Variable(_) => {
+                if let Some((level, steps)) = self.plain(expr) {
+                    return self.intern(level, steps).map(Piece::Nodes);
+                }
                 let (canonical, slots) = self.canonical(expr)?;
                 Some(match self.stream(&canonical) {
                     Some(stream) => Piece::Nodes(stream),
@@ -187,6 +221,13 @@ impl Compiler<'_> {
             }
             match clause {
                 Clause::For { slot, position: None, sequence } => {
+                    if let Some((level, steps)) = self.plain(sequence)
+                        && level == self.levels().checked_sub(1)
+                    {
+                        let stream = self.intern(level, steps)?;
+                        self.enter(*slot, stream);
+                        continue;
+                    }
                     let (sequence, _) = self.canonical(sequence)?;
                     self.bind(*slot, sequence, &mut conditions)?;
                 }
@@ -199,8 +240,7 @@ impl Compiler<'_> {
                     self.meanings.insert(*slot, value);
                 }
                 Clause::Where(condition) => {
-                    let (condition, slots) = self.canonical(condition)?;
-                    self.conjuncts(&condition, slots, &mut conditions);
+                    self.filter(condition, &mut conditions)?;
                 }
                 Clause::OrderBy(keys) => {
                     let mut made = Vec::with_capacity(keys.len());
@@ -217,19 +257,14 @@ impl Compiler<'_> {
             return None;
         }
         let stream = *self.chain.last()?;
-        let members: Vec<ConditionId> = conditions.into_iter().map(|id| self.lift(id, stream)).collect();
-        let condition = match members[..] {
-            [] => None,
-            [one] => Some(one),
-            _ => Some(self.operators.intern_condition(Condition {
-                base: stream,
-                kind: ConditionKind::And(members.into()),
-                residue: None,
-            })),
-        };
+        let mut lifted = Vec::with_capacity(conditions.len());
+        for condition in conditions {
+            let condition = self.lift(condition, stream);
+            lifted.extend_from_slice(self.operators.conjuncts(&condition));
+        }
         let body = self.piece(&flwor.result)?;
         let body = self.operators.intern_body(body);
-        Some(Loop { stream, condition, order: order.unwrap_or_default(), order_slots, body })
+        Some(Loop { stream, conditions: lifted.into(), order: order.unwrap_or_default().into(), order_slots, body })
     }
 
     /// Binds a variable of a `for` clause. Predicates of its last step that are not about positions are conditions.
@@ -257,9 +292,7 @@ impl Compiler<'_> {
             path => path,
         };
         let stream = self.stream(&path)?;
-        let level = self.levels();
-        self.chain.push(stream);
-        self.meanings.insert(slot, Expr::Variable(level));
+        let level = self.enter(slot, stream);
         for predicate in moved {
             // Levels mean themselves here: the predicate is canonical but for its context item.
             let levels: Meanings = (0..=level).map(|level| (level, Expr::Variable(level))).collect();
@@ -268,6 +301,44 @@ impl Compiler<'_> {
             self.conjuncts(&predicate, slots, conditions);
         }
         Some(())
+    }
+
+    /// Makes a stream that of the innermost variable; gives its level.
+    fn enter(&mut self, slot: Slot, stream: StreamId) -> Slot {
+        let level = self.levels();
+        self.chain.push(stream);
+        self.meanings.insert(slot, Expr::Variable(level));
+        level
+    }
+
+    /// Adds the conditions of a `where` clause.
+    fn filter(&mut self, condition: &Expr, conditions: &mut Vec<ConditionId>) -> Option<()> {
+        if let Expr::And(a, b) = condition {
+            self.filter(a, conditions)?;
+            return self.filter(b, conditions);
+        }
+        if let Some(id) = self.plain_comparison(condition) {
+            conditions.push(id);
+            return Some(());
+        }
+        let (condition, slots) = self.canonical(condition)?;
+        self.conjuncts(&condition, slots, conditions);
+        Some(())
+    }
+
+    /// A comparison of a path below a variable with a string, as most conditions are: it needs no canonical form.
+    fn plain_comparison(&mut self, condition: &Expr) -> Option<ConditionId> {
+        let Expr::Compare(Comparison::General(op), a, b) = condition else { return None };
+        let (op, path, text) = match (&**a, &**b) {
+            (path, Expr::Literal(Literal::String(text))) => (*op, path, text),
+            (Expr::Literal(Literal::String(text)), path) => (op.mirrored(), path, text),
+            _ => return None,
+        };
+        let (level, steps) = self.plain(path)?;
+        let base = *self.chain.get(level? as usize)?;
+        let stream = self.intern(level, steps)?;
+        let kind = ConditionKind::Compare(stream, op, Constant::String(text.clone()));
+        Some(self.operators.intern_condition(Condition { base, kind, residue: None }))
     }
 
     fn conjuncts(&mut self, condition: &Expr, slots: Slot, conditions: &mut Vec<ConditionId>) {
@@ -414,7 +485,7 @@ impl Compiler<'_> {
                 true
             }
             Piece::Loop(own) => {
-                let trigger = own.condition.and_then(|condition| self.access(condition));
+                let trigger = own.conditions.iter().find_map(|condition| self.access(*condition));
                 triggers.push(trigger.unwrap_or_else(|| self.existence(own.stream)));
                 true
             }

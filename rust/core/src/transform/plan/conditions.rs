@@ -85,11 +85,11 @@ impl Operators {
         id
     }
 
-    /// The conjuncts of a condition on the bindings of its base stream.
-    pub fn conjuncts(&self, condition: ConditionId) -> Vec<ConditionId> {
-        match &self.condition(condition).kind {
-            ConditionKind::And(members) => members.to_vec(),
-            _ => vec![condition],
+    /// The conjuncts of a condition.
+    pub(super) fn conjuncts<'c>(&'c self, condition: &'c ConditionId) -> &'c [ConditionId] {
+        match &self.condition(*condition).kind {
+            ConditionKind::And(members) => members,
+            _ => std::slice::from_ref(condition),
         }
     }
 }

@@ -22,7 +22,10 @@ use crate::paths::LinearPath;
 use crate::xpath::symbols::Symbols;
 use crate::xquery::ast::{ExactName, Expr, OrderKey, Slot};
 use foldhash::fast::FixedState;
-use hashbrown::{HashMap, HashSet, HashTable};
+use hashbrown::hash_table::Entry;
+use hashbrown::{HashMap, HashTable};
+use std::hash::{BuildHasher, Hash, Hasher};
+use std::ops::Deref;
 use std::sync::Arc;
 
 /// An expression that only the evaluator can do, and the variables it needs.
@@ -87,14 +90,40 @@ pub enum ContentPart {
 pub struct Loop {
     /// The bindings of its innermost variable.
     pub stream: StreamId,
-    /// Which of them count.
-    pub condition: Option<ConditionId>,
+    /// Which of them count: those for which all of these hold, judged from left to right.
+    pub conditions: Box<[ConditionId]>,
     /// `order by`
-    pub order: Vec<OrderKey>,
+    pub order: Box<[OrderKey]>,
     /// Variables that evaluating the keys takes.
     pub order_slots: Slot,
     /// What is returned for each; equal ones are one, since queries often differ in their conditions alone.
-    pub body: Arc<Piece>,
+    pub body: Body,
+}
+
+/// A template that equal ones share, so that its place in memory says which it is.
+#[derive(Clone, Debug)]
+pub struct Body(Arc<Piece>);
+
+impl Deref for Body {
+    type Target = Piece;
+
+    fn deref(&self) -> &Piece {
+        &self.0
+    }
+}
+
+impl PartialEq for Body {
+    fn eq(&self, other: &Body) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Body {}
+
+impl Hash for Body {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        Arc::as_ptr(&self.0).hash(state);
+    }
 }
 
 /// Everything that plans share.
@@ -110,7 +139,7 @@ pub struct Operators {
     conditions: Vec<Condition>,
     condition_numbers: HashTable<ConditionId>,
     hasher: FixedState,
-    bodies: HashSet<Arc<Piece>, FixedState>,
+    bodies: HashTable<Body>,
     graph: Option<Arc<ElementGraph>>,
 }
 
@@ -132,8 +161,14 @@ impl Operators {
     }
 
     /// The one copy of a template.
-    fn intern_body(&mut self, body: Piece) -> Arc<Piece> {
-        self.bodies.get_or_insert_with(&body, |body| Arc::new(body.clone())).clone()
+    fn intern_body(&mut self, body: Piece) -> Body {
+        let hash = self.hasher.hash_one(&body);
+        let hasher = &self.hasher;
+        let rehash = |known: &Body| hasher.hash_one(&**known);
+        match self.bodies.entry(hash, |known| **known == body, rehash) {
+            Entry::Occupied(known) => known.get().clone(),
+            Entry::Vacant(place) => place.insert(Body(Arc::new(body))).get().clone(),
+        }
     }
 
     /// All streams.
