@@ -3,7 +3,7 @@
 use super::Execution;
 use crate::document::NodeId;
 use crate::transform::bits::Bits;
-use crate::transform::plan::{ConditionId, PathId, StreamId};
+use crate::transform::plan::{ConditionId, PathId, Route, StreamId};
 use crate::transform::population::{PlanId, Selection};
 use crate::transform::value::parse_double;
 
@@ -67,6 +67,10 @@ impl Execution<'_> {
     /// Whether any node of a path has one of the values that a stream's nodes are compared with, or a text that is no
     /// number where one is needed. Only then are the nodes joined with their bindings.
     fn may_hold(&mut self, stream: StreamId, path: PathId) -> bool {
+        if let Route::Navigated(_) = self.operators.stream(stream).route {
+            // Its nodes are others than those of the path.
+            return true;
+        }
         let Some(selection) = self.population.selection(stream) else { return false };
         let mut nodes = std::mem::take(&mut self.worker.path_nodes);
         nodes.clear();
