@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
-from datetime import UTC, datetime, timedelta
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -15,29 +12,16 @@ import pytest
 
 pytest.importorskip("pyspark")
 from join_support import Told, apply, batches_of, documents_of, expected, merged
-from spark_support import config, drop
-
-from sardonyx import Broker, Document, Subscription
-from sardonyx.config import BrokerSettings, JoinSettings
-from sardonyx.errors import SettingsError
-from sardonyx.spark import (
-    JoinStream,
-    Progress,
-    SourceConfig,
-    dead_letters,
-    join,
-    match,
-    notifications,
-    publish_generation,
-    read_dead_letters,
-    read_notifications,
-    run_pipeline,
-    sink_totals,
-    statistics,
-)
 from tests import join_runs
 from tests.generators.joins import Scenario, scenario
 from tests.property.profiles import PAIRS, SEED
+
+from sardonyx import Broker
+from sardonyx.config import JoinSettings
+from sardonyx.spark import (
+    JoinStream,
+    publish_generation,
+)
 
 SCENARIOS = PAIRS // 200
 LATENESS_US = 45_000_000
@@ -90,5 +74,3 @@ def test_random_scenarios_in_a_stream_that_is_begun_again_are_as_defined(spark, 
     outcome.refused = refused
     assert told.difference(outcome) is None
     assert len(set(outcome.ids)) == len(outcome.ids)
-
-
