@@ -258,9 +258,12 @@ def _smaller_steps(steps: tuple[Step, ...], used: set[str]) -> Iterator[tuple[St
                             yield (*before, replace(step, predicates=(*rest[0], fewer, *rest[1])), *after)
 
 
-def scenario(seed: int) -> Scenario:
-    """The scenario of a seed."""
-    return _Maker(seed).scenario()
+def scenario(seed: int, unit_us: int | None = None) -> Scenario:
+    """The scenario of a seed; with `unit_us` its times are near 0, in these steps."""
+    maker = _Maker(seed)
+    if unit_us is not None:
+        maker.unit_us, maker.base_us = unit_us, 0
+    return maker.scenario()
 
 
 class _Maker:

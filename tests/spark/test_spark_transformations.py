@@ -168,12 +168,12 @@ def test_batches_of_results_are_bounded_in_bytes(size):
     keys = pa.array([None if n % 7 == 0 else n for n in range(100)], pa.uint32())
     results = pa.DictionaryArray.from_arrays(keys, pa.array(texts, pa.large_string()))
     matches = pa.record_batch({"document": pa.array(range(100), pa.uint32()), "result": results})
-    parts = list(worker._parts(matches, "result", 5 * worker.ROW_BYTES))
+    parts = list(worker.parts_of(matches, "result", 5 * worker.ROW_BYTES))
     assert pa.Table.from_batches(parts).column("document").to_pylist() == list(range(100))
     for part in parts:
         sizes = [worker.ROW_BYTES + len(text or "") for text in part.column("result").to_pylist()]
         assert sum(sizes[:-1]) < 5 * worker.ROW_BYTES
-    assert list(worker._parts(matches.slice(0, 0), "result", 1)) == []
+    assert list(worker.parts_of(matches.slice(0, 0), "result", 1)) == []
 
 
 def test_a_task_asks_the_core_for_no_more_than_it_can_hand_on(tmp_path):
@@ -201,4 +201,4 @@ def test_a_task_asks_the_core_for_no_more_than_it_can_hand_on(tmp_path):
     [(16, 16, 0, 32), (16, 16, 1000, 16), (16, 16, 250, 32), (16, 16, 10**9, 1), (3, 16, 30, 32), (3, 16, 300, 10)],
 )
 def test_the_next_portion_follows_from_the_last(documents, asked, given, expected):
-    assert worker._next_portion(documents, asked, given, 1000) == expected
+    assert worker.next_portion(documents, asked, given, 1000) == expected

@@ -1,6 +1,6 @@
 """Sardonyx on Apache Spark: the same subscriptions and answers, for DataFrames and streams.
 
-Needs the extra `sardonyx[spark]`. `match` is the whole of it; `run_pipeline` puts sources and sinks around it:
+Needs the extra `sardonyx[spark]`. `match` and `join` are the whole of it; `run_pipeline` puts sources and sinks around:
 
     from sardonyx.spark import local_session, match, notifications
 
@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sardonyx.spark.config import PipelineConfig, SinkConfig, SourceConfig
-    from sardonyx.spark.errors import GenerationError, PipelineError, SinkError
+    from sardonyx.spark.errors import GenerationError, JoinStateError, PipelineError, SinkError
+    from sardonyx.spark.joining import JoinedBatch, JoinStream, join
     from sardonyx.spark.matching import dead_letters, match, notifications, statistics, transform
     from sardonyx.spark.pipeline import run_pipeline
     from sardonyx.spark.population import Population, prepare
-    from sardonyx.spark.progress import Progress, Summary
+    from sardonyx.spark.progress import JoinProgress, Progress, Summary
     from sardonyx.spark.session import local_session
     from sardonyx.spark.sinks import read_dead_letters, read_notifications, sink_totals
     from sardonyx.spark.sources import read_documents, stream_documents
@@ -31,6 +32,10 @@ if TYPE_CHECKING:
 _PLACES = {
     "Generation": "versions",
     "GenerationError": "errors",
+    "JoinProgress": "progress",
+    "JoinStateError": "errors",
+    "JoinStream": "joining",
+    "JoinedBatch": "joining",
     "PipelineConfig": "config",
     "PipelineError": "errors",
     "Population": "population",
@@ -41,6 +46,7 @@ _PLACES = {
     "Summary": "progress",
     "current": "versions",
     "dead_letters": "matching",
+    "join": "joining",
     "local_session": "session",
     "match": "matching",
     "notifications": "matching",
@@ -60,6 +66,10 @@ _PLACES = {
 __all__ = [
     "Generation",
     "GenerationError",
+    "JoinProgress",
+    "JoinStateError",
+    "JoinStream",
+    "JoinedBatch",
     "PipelineConfig",
     "PipelineError",
     "Population",
@@ -70,6 +80,7 @@ __all__ = [
     "Summary",
     "current",
     "dead_letters",
+    "join",
     "local_session",
     "match",
     "notifications",

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from sardonyx.config import Limits, MatcherName
+from sardonyx.config import JoinSettings, Limits, MatcherName
 from sardonyx.errors import SettingsError
 from sardonyx.spark.worker import OUTPUT_BYTES
 
@@ -36,6 +36,8 @@ class SourceConfig:
     """Name of the record element, for `records`."""
     glob: str | None = None
     """Only files whose name fits, such as `*.xml`."""
+    stream: str | None = None
+    """The stream of documents that do not say themselves to which they belong."""
     max_files_per_trigger: int | None = None
     """Files of one micro-batch; None: all there are."""
     batch_bytes: int = 4 * 1024 * 1024
@@ -96,6 +98,8 @@ class PipelineConfig:
     """What answers which subscriptions a document satisfies."""
     limits: Limits = field(default_factory=Limits)
     """What a document and a query may cost."""
+    joins: JoinSettings = field(default_factory=JoinSettings)
+    """How joins keep time and state."""
     output_bytes: int = OUTPUT_BYTES
     """Bytes of results that a task gathers before handing them on; with `source.batch_bytes` what bounds its memory."""
     spark: Mapping[str, str] = field(default_factory=dict, hash=False)
@@ -104,6 +108,9 @@ class PipelineConfig:
     """Tasks at once, in the session that `run_pipeline` starts."""
     retain_batches: int = 10
     """Batches whose pins and index files are kept for a replay."""
+    snapshot_batches: int = 10
+    """Batches after which the state of joins is written; after a crash joins hear so many again, or up to twice as
+    many."""
 
     def __post_init__(self) -> None:
         """Refuse what can not work; raises `SettingsError`."""
@@ -113,7 +120,7 @@ class PipelineConfig:
             raise SettingsError(f"trigger is {self.trigger}; seconds between micro-batches are 0 or more")
         _local_path("checkpoint", self.checkpoint)
         _choice("matcher", self.matcher, get_args(MatcherName))
-        for name, least in (("output_bytes", 1), ("cores", 1), ("retain_batches", 2)):
+        for name, least in (("output_bytes", 1), ("cores", 1), ("retain_batches", 2), ("snapshot_batches", 1)):
             if getattr(self, name) < least:
                 raise SettingsError(f"{name} is {getattr(self, name)}; it must be at least {least}")
 
@@ -121,7 +128,7 @@ class PipelineConfig:
     def from_mapping(cls, mapping: Mapping[str, Any]) -> PipelineConfig:
         """A pipeline of plain data; raises `SettingsError` for unknown, missing or impossible settings."""
         parts: dict[str, Any] = dict(mapping)
-        for name, part in (("source", SourceConfig), ("sink", SinkConfig), ("limits", Limits)):
+        for name, part in (("source", SourceConfig), ("sink", SinkConfig), ("limits", Limits), ("joins", JoinSettings)):
             if isinstance(parts.get(name), Mapping):
                 parts[name] = _build(part, parts[name], f"{name}.")
         if isinstance(parts.get("spark"), Mapping):

@@ -25,7 +25,7 @@ from sardonyx.spark.schemas import (
 )
 from sardonyx.spark.worker import OUTPUT_BYTES, MatchTask
 
-__all__ = ["dead_letters", "match", "notifications", "statistics", "transform"]
+__all__ = ["dead_letters", "match", "notifications", "selected", "statistics", "transform"]
 
 
 def match(
@@ -45,6 +45,7 @@ def match(
     """Match every document against every subscription; the result has the columns `schemas.RESULTS`.
 
     Filters and transformations are matched alike; what a transformation made of a document is in the column `result`.
+    Joins are left out: see `sardonyx.spark.join`.
 
     `documents` may be a DataFrame or a streaming DataFrame. The named columns are read from it: `payload` is binary
     (the document's own encoding counts) or string (already decoded); `stream`, `timestamp` and `source_error` are
@@ -57,18 +58,19 @@ def match(
     The result is lazy: `notifications` and `dead_letters` of it, each written on its own, match twice. Write the result
     itself, partitioned by `outcome`, or cache it, to match once.
     """
-    columns = [sf.col(f"`{document_id}`").cast("string").alias("document_id"), _payload(documents, payload)]
-    for name, role in ((stream, "stream"), (source_error, "source_error")):
-        if name in documents.columns:
-            columns.append(sf.col(f"`{name}`").cast("string").alias(role))
-    if timestamp in documents.columns:
-        columns.append(sf.col(f"`{timestamp}`").cast("timestamp").alias("timestamp"))
     if output_bytes < 1:
         raise SettingsError(f"output_bytes is {output_bytes}; it must be at least 1")
     limits = limits or Limits()
     population = prepare(subscriptions, index_directory, limits)
     task = MatchTask(population.generation.reference(), limits.for_core(), limits.cost_limit, matcher, output_bytes)
-    results = documents.select(*columns).mapInArrow(task, RESULTS)
+    if population.generation.joins:
+        warnings.warn(
+            f"{population.generation.joins} subscriptions are joins, which match leaves out; sardonyx.spark.join, "
+            "JoinStream and run_pipeline hear them",
+            stacklevel=2,
+        )
+    chosen = selected(documents, document_id, payload, stream, timestamp, source_error)
+    results = chosen.mapInArrow(task, RESULTS)
     if not population.refused or population is subscriptions:
         return results
     if documents.isStreaming:
@@ -79,6 +81,24 @@ def match(
         )
         return results
     return results.unionByName(population.refused_rows(documents.sparkSession))
+
+
+def selected(
+    documents: DataFrame,
+    document_id: str = "document_id",
+    payload: str = "payload",
+    stream: str = "stream",
+    timestamp: str = "timestamp",
+    source_error: str = "source_error",
+) -> DataFrame:
+    """The columns that matching reads, under their own names; the last three where they exist."""
+    columns = [sf.col(f"`{document_id}`").cast("string").alias("document_id"), _payload(documents, payload)]
+    for name, role in ((stream, "stream"), (source_error, "source_error")):
+        if name in documents.columns:
+            columns.append(sf.col(f"`{name}`").cast("string").alias(role))
+    if timestamp in documents.columns:
+        columns.append(sf.col(f"`{timestamp}`").cast("timestamp").alias("timestamp"))
+    return documents.select(*columns)
 
 
 def transform(documents: DataFrame, subscriptions: Any, **options: Any) -> DataFrame:

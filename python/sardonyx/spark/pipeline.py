@@ -1,8 +1,8 @@
 """`run_pipeline`: source, subscriptions and sink put together, as one batch or as a stream.
 
-A stream runs `foreachBatch`: take up changed subscriptions, pin a generation to the batch, match, write idempotently
-under the batch's id. Everything that decides a batch's answers is on disk before it runs, so that a replay repeats
-them.
+A stream runs `foreachBatch`: take up changed subscriptions, pin a generation to the batch, match and join, write
+idempotently under the batch's id. Everything that decides a batch's answers is on disk before it is answered, so that a
+replay repeats them.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ from sardonyx.errors import SardonyxError
 from sardonyx.spark._files import read_json, write_json
 from sardonyx.spark.config import PipelineConfig
 from sardonyx.spark.errors import PipelineError
+from sardonyx.spark.joining import JoinStream, join
 from sardonyx.spark.matching import match
 from sardonyx.spark.population import Population
-from sardonyx.spark.progress import BatchCounts, Progress, Summary
+from sardonyx.spark.progress import BatchCounts, JoinProgress, Progress, Summary
 from sardonyx.spark.session import local_session
 from sardonyx.spark.sinks import Sink, open_sink
 from sardonyx.spark.sources import empty_documents, read_documents, stream_documents
@@ -76,6 +77,12 @@ class _Run:
         self, config: PipelineConfig, spark: SparkSession, on_progress: Callable[[Progress], None] | None
     ) -> None:
         self._config = config
+        self._options: dict[str, Any] = {
+            "limits": config.limits,
+            "matcher": config.matcher,
+            "output_bytes": config.output_bytes,
+        }
+        self._dated = tuple(config.joins.timestamps or ())
         self._spark = spark
         self._on_progress = on_progress
         self._started = time.monotonic()
@@ -98,7 +105,14 @@ class _Run:
 
             def work() -> None:
                 self._spark.addTag(tag)
-                self._handle(sink, read_documents(self._spark, config.source, config.limits), 0, population, warning)
+                started = time.monotonic()
+                documents = read_documents(self._spark, config.source, config.limits, self._dated)
+                if population.generation.joins:
+                    options = {**self._options, "joins": config.joins, "index_directory": directory}
+                    results = join(documents, population, **options)
+                else:
+                    results = match(documents, population, **self._options)
+                self._write(sink, results, 0, population, started, warning)
 
             job = executor.submit(work)
             while not wait([job], POLL_S).done:
@@ -113,21 +127,35 @@ class _Run:
         checkpoint.mkdir(parents=True, exist_ok=True)
         followed = FollowedSubscriptions(config.subscriptions, checkpoint / "sardonyx-index", config.limits)
         followed.refresh()
+        joins = JoinStream(
+            followed.directory,
+            checkpoint,
+            joins=config.joins,
+            snapshot_batches=config.snapshot_batches,
+            **self._options,
+        )
         with open_sink(config.sink, _run_id(checkpoint)) as sink, self._explained("the stream"):
 
             def on_batch(batch: DataFrame, batch_id: int) -> None:
                 with self._busy, self._remembered():
+                    started = time.monotonic()
                     _, warning = followed.refresh()
                     population = followed.population(pin(followed.directory, checkpoint, batch_id))
-                    empty = empty_documents(batch.sparkSession, config.source, checkpoint, batch_id, config.limits)
-                    self._handle(
-                        sink, batch if empty is None else batch.unionByName(empty), batch_id, population, warning
-                    )
-                    unpin(checkpoint, batch_id - config.retain_batches + 1)
+                    session = batch.sparkSession
+                    empty = empty_documents(session, config.source, checkpoint, batch_id, config.limits, self._dated)
+                    documents = batch if empty is None else batch.unionByName(empty)
+                    if population.generation.joins or joins.started:
+                        with joins.joined(documents, batch_id) as joined:
+                            self._write(sink, joined.results, batch_id, population, started, warning, joined.joins)
+                    else:
+                        results = match(documents, population, **self._options)
+                        self._write(sink, results, batch_id, population, started, warning)
+                    needed = batch_id if joins.oldest_batch is None else joins.oldest_batch
+                    unpin(checkpoint, min(needed, batch_id - config.retain_batches + 1))
                     if followed.owned:
                         clean(followed.directory)
 
-            documents = stream_documents(self._spark, config.source, config.limits)
+            documents = stream_documents(self._spark, config.source, config.limits, self._dated)
             writer = documents.writeStream.foreachBatch(on_batch).option("checkpointLocation", checkpoint.as_uri())
             query = writer.trigger(**_trigger(config)).start()
             try:
@@ -139,19 +167,17 @@ class _Run:
                     self._busy.release()
         return self._finish()
 
-    def _handle(
-        self, sink: Sink, documents: DataFrame, batch_id: int, population: Population, warning: str | None
+    def _write(
+        self,
+        sink: Sink,
+        results: DataFrame,
+        batch_id: int,
+        population: Population,
+        started: float,
+        warning: str | None,
+        joins: JoinProgress | None = None,
     ) -> None:
-        started = time.monotonic()
         number = population.generation.number
-        config = self._config
-        results = match(
-            documents,
-            population,
-            limits=config.limits,
-            matcher=config.matcher,
-            output_bytes=config.output_bytes,
-        )
         if number not in self._generations:
             sink.write_refused(population)
             self._generations.append(number)
@@ -161,7 +187,8 @@ class _Run:
         self._batches += 1
         oldest_us = counts.oldest_timestamp_us
         lag_s = None if oldest_us is None else time.time() - oldest_us / 1e6
-        self._progress.put(Progress(batch_id, number, counts, self._total, time.monotonic() - started, lag_s, warning))
+        duration_s = time.monotonic() - started
+        self._progress.put(Progress(batch_id, number, counts, self._total, duration_s, lag_s, joins, warning))
 
     def _report(self) -> None:
         while not self._progress.empty():

@@ -26,7 +26,7 @@ from sardonyx.model import DeadLetter
 from sardonyx.spark.schemas import DEAD_LETTER, RESULTS, RESULTS_ARROW
 from sardonyx.spark.versions import Generation, current, is_published, publish_generation
 
-__all__ = ["Population", "build_index", "prepare", "refused_table"]
+__all__ = ["Population", "build_index", "prepare", "refused_table", "temporary_directory"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def prepare(subscriptions: Any, directory: str | Path | None = None, limits: Lim
         if subscription_files.is_index(path):
             return Population(_open_saved(path))
     index, refused = build_index(subscriptions, limits)
-    generation = publish_generation(index, directory if directory is not None else _temporary_directory())
+    generation = publish_generation(index, directory if directory is not None else temporary_directory())
     return Population(generation, refused)
 
 
@@ -103,7 +103,9 @@ def build_index(
 def _open_saved(path: Path) -> Generation:
     index = _core.Index.load(str(path))
     assert index.content_hash is not None, "a loaded index knows its hash"
-    return Generation(index.generation, index.content_hash, str(path.resolve()), len(index))
+    return Generation(
+        index.generation, index.content_hash, str(path.resolve()), len(index), joins=index.stats()["joins"]
+    )
 
 
 def _is_connect_frame(value: Any) -> bool:
@@ -111,7 +113,8 @@ def _is_connect_frame(value: Any) -> bool:
     return type(value).__module__.startswith("pyspark.sql.connect.")
 
 
-def _temporary_directory() -> str:
-    path = tempfile.mkdtemp(prefix="sardonyx-index-")
+def temporary_directory(root: Path | None = None) -> str:
+    """A folder that goes with this process."""
+    path = tempfile.mkdtemp(prefix="sardonyx-", dir=root)
     atexit.register(shutil.rmtree, path, ignore_errors=True)
     return path

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["BatchCounts", "Progress", "Summary"]
+__all__ = ["BatchCounts", "JoinProgress", "Progress", "Summary"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,10 +18,15 @@ class BatchCounts:
     dead_letters: int = 0
     """Documents that could not be processed."""
     notifications: int = 0
-    """Pairs of document and satisfied subscription; results of transformations among them."""
+    """Pairs of document and satisfied subscription, and what joins made of several documents."""
     undecided_pairs: int = 0
     """Pairs of document and subscription beyond the cost limit, or of a transformation that failed: dead letters with
     both ids. Their documents are matched or unmatched by the other subscriptions."""
+    unjoined_documents: int = 0
+    """Documents that joins could not hear (late, without a timestamp, no room): dead letters beside the others, for
+    filters and transformations have heard of them."""
+    repetitions: int = 0
+    """Documents whose stream, id and timestamp joins have heard before."""
     payload_bytes: int = 0
     """Size of the documents."""
     oldest_timestamp_us: int | None = None
@@ -41,9 +46,25 @@ class BatchCounts:
             self.dead_letters + other.dead_letters,
             self.notifications + other.notifications,
             self.undecided_pairs + other.undecided_pairs,
+            self.unjoined_documents + other.unjoined_documents,
+            self.repetitions + other.repetitions,
             self.payload_bytes + other.payload_bytes,
             min(stamps, default=None),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class JoinProgress:
+    """What joins keep after a batch."""
+
+    watermark_us: int | None
+    """Documents with a timestamp before it are late; microseconds since 1970 UTC, None before the first document."""
+    state_documents: int
+    """Documents that may still join."""
+    state_units: int
+    """What is kept of them: witnesses of blocks, and what chains have joined so far."""
+    state_bytes: int
+    """Memory that this takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +83,8 @@ class Progress:
     """From the start of the batch until its results were on disk."""
     lag_s: float | None
     """Age of the batch's oldest document when its results were on disk; None where documents carry no timestamp."""
+    joins: JoinProgress | None = None
+    """What joins keep; None where no join has been registered."""
     warning: str | None = None
     """Why the subscriptions' change could not be followed (the former generation was used); None: all is well."""
 
@@ -115,5 +138,10 @@ class Summary:
 
     @property
     def notifications(self) -> int:
-        """Pairs of document and satisfied subscription; results of transformations among them."""
+        """Pairs of document and satisfied subscription, and what joins made of several documents."""
         return self.counts.notifications
+
+    @property
+    def unjoined_documents(self) -> int:
+        """Documents that joins could not hear."""
+        return self.counts.unjoined_documents

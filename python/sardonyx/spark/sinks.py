@@ -213,7 +213,16 @@ def _read(spark: SparkSession, path: Path, outcome: str, schema: StructType) -> 
 
 
 def _sum(tasks: pa.Table) -> BatchCounts:
-    names = ("documents", "matched_documents", "dead_letters", "notifications", "undecided_pairs", "payload_bytes")
+    names = (
+        "documents",
+        "matched_documents",
+        "dead_letters",
+        "notifications",
+        "undecided_pairs",
+        "unjoined_documents",
+        "repetitions",
+        "payload_bytes",
+    )
     sums: dict[str, Any] = {name: pc.sum(tasks[name]).as_py() or 0 for name in names}
     return BatchCounts(**sums, oldest_timestamp_us=pc.min(tasks["oldest_timestamp_us"]).as_py())
 

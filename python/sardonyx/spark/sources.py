@@ -14,6 +14,7 @@ from __future__ import annotations
 import itertools
 import os
 import re
+from collections.abc import Collection
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -38,41 +39,55 @@ _JSON_COLUMNS = "document_id string, payload string, stream string, timestamp ti
 _WILDCARD = re.compile(r"(?<!\\)[*?\[{]")
 
 
-def read_documents(spark: SparkSession, source: SourceConfig, limits: Limits | None = None) -> DataFrame:
-    """All documents of a source, as a DataFrame."""
-    return _documents(spark, source, limits or Limits(), streaming=False)
+def read_documents(
+    spark: SparkSession, source: SourceConfig, limits: Limits | None = None, dated: Collection[str] = ()
+) -> DataFrame:
+    """All documents of a source, as a DataFrame.
+
+    `dated`: streams whose documents say in their text when they happened; they do not get the time of their file.
+    """
+    return _documents(spark, source, limits or Limits(), dated, streaming=False)
 
 
-def stream_documents(spark: SparkSession, source: SourceConfig, limits: Limits | None = None) -> DataFrame:
-    """The documents of a source as they arrive, as a streaming DataFrame.
+def stream_documents(
+    spark: SparkSession, source: SourceConfig, limits: Limits | None = None, dated: Collection[str] = ()
+) -> DataFrame:
+    """The documents of a source as they arrive, as a streaming DataFrame; `dated` as for `read_documents`.
 
     Files have to appear whole: write them under a name that starts with a dot, then rename. A file that is changed
     after it was seen is not read again. Spark passes over files without content: `empty_documents` gives those of a
     micro-batch, and `run_pipeline` adds them.
     """
-    return _documents(spark, source, limits or Limits(), streaming=True)
+    return _documents(spark, source, limits or Limits(), dated, streaming=True)
 
 
-def _documents(spark: SparkSession, source: SourceConfig, limits: Limits, *, streaming: bool) -> DataFrame:
+def _documents(
+    spark: SparkSession, source: SourceConfig, limits: Limits, dated: Collection[str], *, streaming: bool
+) -> DataFrame:
     if source.kind == "parquet":
         reader = _reader(spark, source, streaming, _parquet_schema(spark, source))
-        return reader.format("parquet").load(_located(source))
+        return _in_stream(reader.format("parquet").load(_located(source)), source)
     if source.kind == "jsonl":
-        return _json_lines(spark, source, streaming)
+        return _json_lines(spark, source, dated, streaming)
     files = _recursive(_reader(spark, source, streaming, _BINARY_FILE)).format("binaryFile").load(_located(source))
     if not streaming and (paths := sorted(empty_files(_located(source), source.glob))):
         files = files.unionByName(_empties(spark, paths))
-    return _of_files(files, source, limits)
+    return _of_files(files, source, limits, dated)
 
 
 def empty_documents(
-    spark: SparkSession, source: SourceConfig, checkpoint: Path, batch_id: int, limits: Limits | None = None
+    spark: SparkSession,
+    source: SourceConfig,
+    checkpoint: Path,
+    batch_id: int,
+    limits: Limits | None = None,
+    dated: Collection[str] = (),
 ) -> DataFrame | None:
     """The documents of a micro-batch that have no content, and so are missing in the stream; None if there are none."""
     if source.kind not in ("files", "records"):
         return None
     paths = empty_files_of_batch(checkpoint, batch_id)
-    return _of_files(_empties(spark, paths), source, limits or Limits()) if paths else None
+    return _of_files(_empties(spark, paths), source, limits or Limits(), dated) if paths else None
 
 
 def _empties(spark: SparkSession, paths: list[str]) -> DataFrame:
@@ -82,16 +97,28 @@ def _empties(spark: SparkSession, paths: list[str]) -> DataFrame:
     return frame.select("path", sf.col("seconds").cast("timestamp").alias("modificationTime"), "length", "content")
 
 
-def _of_files(files: DataFrame, source: SourceConfig, limits: Limits) -> DataFrame:
+def _of_files(files: DataFrame, source: SourceConfig, limits: Limits, dated: Collection[str]) -> DataFrame:
     name, timestamp = _relative(sf.col("path"), source), sf.col("modificationTime").alias("timestamp")
+    if source.stream in dated:
+        timestamp = sf.lit(None).cast("timestamp").alias("timestamp")
     if source.kind == "files":
-        return files.select(name.alias("document_id"), sf.col("content").alias("payload"), timestamp)
+        documents = files.select(name.alias("document_id"), sf.col("content").alias("payload"), timestamp)
+        return _in_stream(documents, source)
     if urlsplit(source.path).scheme not in ("", "file"):
         raise SettingsError(f"records are split by the workers from local or mounted files, not from {source.path}")
     assert source.record is not None, "SourceConfig checks it"
     task = SplitTask(source.record, limits.for_core(), source.batch_bytes)
     located = files.select(sf.col("path"), name.alias("name"), timestamp)
-    return located.mapInArrow(task, DOCUMENTS)
+    return _in_stream(located.mapInArrow(task, DOCUMENTS), source)
+
+
+def _in_stream(documents: DataFrame, source: SourceConfig) -> DataFrame:
+    """Documents with the stream that the source says, where they say none."""
+    if source.stream is None:
+        return documents
+    named = sf.lit(source.stream)
+    own = sf.col("stream") if "stream" in documents.columns else sf.lit(None)
+    return documents.withColumn("stream", sf.coalesce(own.cast("string"), named))
 
 
 def _reader(
@@ -124,7 +151,7 @@ def _parquet_schema(spark: SparkSession, source: SourceConfig) -> StructType:
         return DOCUMENTS
 
 
-def _json_lines(spark: SparkSession, source: SourceConfig, streaming: bool) -> DataFrame:
+def _json_lines(spark: SparkSession, source: SourceConfig, dated: Collection[str], streaming: bool) -> DataFrame:
     """Lines that are not JSON, or lack an id, keep a stable id (file and hash of the line) and become dead letters."""
     lines = _recursive(_reader(spark, source, streaming, _JSON_COLUMNS)).format("json").load(_located(source))
     broken = sf.col("_corrupt_record").isNotNull()
@@ -134,11 +161,13 @@ def _json_lines(spark: SparkSession, source: SourceConfig, streaming: bool) -> D
     stand_in = sf.concat(name, sf.lit("#"), sf.substring(sf.sha2(text, 256), 1, 16))
     message = "the line is not a JSON object of a document"
     reason = sf.to_json(sf.struct(sf.lit("source_format").alias("kind"), sf.lit(message).alias("message")))
+    stream = sf.coalesce(sf.col("stream"), sf.lit(source.stream))
+    of_file = sf.when(~sf.coalesce(stream.isin(*dated), sf.lit(False)), sf.col("_metadata.file_modification_time"))
     return lines.select(
         sf.when(broken, stand_in).otherwise(sf.coalesce(sf.col("document_id"), stand_in)).alias("document_id"),
         sf.col("payload"),
-        sf.col("stream"),
-        sf.coalesce(sf.col("timestamp"), sf.col("_metadata.file_modification_time")).alias("timestamp"),
+        stream.alias("stream"),
+        sf.coalesce(sf.col("timestamp"), of_file).alias("timestamp"),
         sf.when(broken, reason).alias("source_error"),
     )
 

@@ -20,7 +20,7 @@ from sardonyx.spark._files import file_lock, fsync_path, read_json, write_json
 from sardonyx.spark.errors import GenerationError
 from sardonyx.spark.worker import IndexReference
 
-__all__ = ["Generation", "clean", "current", "is_published", "pin", "publish_generation", "unpin"]
+__all__ = ["Generation", "clean", "current", "is_published", "pin", "pinned", "publish_generation", "unpin"]
 
 POINTER = "current"
 PINS = "sardonyx-pins"
@@ -41,6 +41,8 @@ class Generation:
     """Live subscriptions in it."""
     source_digest: str | None = None
     """Digest of the subscriptions file that it was built from, where it was built from one."""
+    joins: int = 0
+    """How many of its subscriptions are joins."""
 
     def reference(self) -> IndexReference:
         """What the workers need to know of it."""
@@ -53,6 +55,7 @@ class Generation:
             "file": Path(self.path).name,
             "subscriptions": self.subscriptions,
             "source_digest": self.source_digest,
+            "joins": self.joins,
         }
 
     @classmethod
@@ -63,6 +66,7 @@ class Generation:
             str(directory / value["file"]),
             value["subscriptions"],
             value["source_digest"],
+            value.get("joins", 0),
         )
 
 
@@ -89,7 +93,9 @@ def publish_generation(
                 final = root / f"index-{number}-{content_hash[:16]}.sdx"
                 aside.replace(final)
                 fsync_path(root)
-                generation = Generation(number, content_hash, str(final), len(index), source_digest)
+                generation = Generation(
+                    number, content_hash, str(final), len(index), source_digest, index.stats()["joins"]
+                )
             write_json(root / POINTER, generation._to_json())
             return generation
     finally:
@@ -117,19 +123,25 @@ def pin(directory: str | Path, checkpoint: str | Path, batch_id: int) -> Generat
     root, home = Path(directory).resolve(), Path(checkpoint).resolve()
     place = home / PINS / f"{batch_id}.json"
     with _turn(root):
-        pinned = read_json(place)
-        if pinned is None:
+        value = read_json(place)
+        if value is None:
             _register_user(root, home)
             chosen = current(root)
             write_json(place, chosen._to_json())
         else:
-            chosen = Generation._from_json(pinned, root)
+            chosen = Generation._from_json(value, root)
     if not Path(chosen.path).exists():
         raise GenerationError(
             f"batch {batch_id} is pinned to {chosen.path}, which is gone: it would be replayed with other answers; "
             f"restore the file, or delete {place} to accept the current generation"
         )
     return chosen
+
+
+def pinned(directory: str | Path, checkpoint: str | Path, batch_id: int) -> Generation | None:
+    """What a batch was pinned to; None if it was not, or no longer is."""
+    value = read_json(Path(checkpoint).resolve() / PINS / f"{batch_id}.json")
+    return None if value is None else Generation._from_json(value, Path(directory).resolve())
 
 
 def unpin(checkpoint: str | Path, before_batch: int) -> None:
@@ -179,15 +191,15 @@ def _pins(checkpoint: Path) -> list[tuple[int, Path]]:
 def _pinned_files(root: Path) -> set[str]:
     names: set[str] = set()
     for user in (root / USERS).glob("*.json"):
-        value = read_json(user)
-        if value is None:
+        found = read_json(user)
+        if found is None:
             continue
-        checkpoint = Path(value["checkpoint"])
+        checkpoint = Path(found["checkpoint"])
         if not checkpoint.exists():
             user.unlink(missing_ok=True)
             continue
         for _, place in _pins(checkpoint):
-            pinned = read_json(place)
-            if pinned is not None:
-                names.add(pinned["file"])
+            value = read_json(place)
+            if value is not None:
+                names.add(value["file"])
     return names

@@ -21,7 +21,18 @@ from sardonyx import _core
 from sardonyx.spark.errors import GenerationError
 from sardonyx.spark.schemas import BATCH, DEAD_LETTER, NOTIFICATION, RESULTS_ARROW
 
-__all__ = ["IndexReference", "MatchTask", "cached_index"]
+__all__ = [
+    "FIRST_DOCUMENTS",
+    "LETTER",
+    "OUTPUT_BYTES",
+    "IndexReference",
+    "MatchTask",
+    "cached_index",
+    "next_portion",
+    "parts_of",
+    "rows_of",
+    "unreadable",
+]
 
 CACHED_GENERATIONS = 2
 """Indexes kept by one worker: the current one, and the former for tasks still running or replayed with it."""
@@ -37,7 +48,8 @@ FIRST_DOCUMENTS = 16
 
 _COUNTED = ("documents", "matched_documents", "notifications", "dead_letters", "undecided_pairs", "payload_bytes")
 
-_LETTER = ("subscription_id", "kind", "message", "line", "column", "offset")
+LETTER = ("subscription_id", "kind", "message", "line", "column", "offset")
+"""The columns of dead letters that the core fills."""
 
 _CACHE: OrderedDict[tuple[str, str], _core.Index] = OrderedDict()
 _LOCK = threading.Lock()
@@ -99,7 +111,7 @@ class MatchTask:
         index = cached_index(self.index, self.limits, self.cost_limit)
         portion = FIRST_DOCUMENTS
         for batch in batches:
-            usable, unreadable = _unreadable(batch)
+            usable, letters = unreadable(batch)
             stamps = [stamp for stamp in (oldest, _oldest_us(batch)) if stamp is not None]
             oldest = min(stamps, default=None)
             counts["documents"] += batch.num_rows
@@ -110,7 +122,7 @@ class MatchTask:
                 documents = usable.slice(start, portion)
                 matches, errors = self._match(index, documents)
                 start += documents.num_rows
-                portion = _next_portion(documents.num_rows, portion, matches.nbytes + errors.nbytes, self.output_bytes)
+                portion = next_portion(documents.num_rows, portion, matches.nbytes + errors.nbytes, self.output_bytes)
                 counts["matched_documents"] += pc.count_distinct(matches.column("document")).as_py()
                 counts["notifications"] += matches.num_rows
                 undecided = pc.sum(pc.is_valid(errors.column("subscription_id"))).as_py() or 0
@@ -118,11 +130,11 @@ class MatchTask:
                 counts["dead_letters"] += errors.num_rows - undecided
                 yield from self._notifications(documents, matches)
                 yield from self._dead_letters(documents, errors)
-            if unreadable is not None:
-                yield _rows(DEAD_LETTER, self.index.generation, **unreadable)
+            if letters is not None:
+                yield rows_of(DEAD_LETTER, self.index.generation, **letters)
         if counts["documents"]:
             row = {name: pa.array([value], pa.int64()) for name, value in counts.items()}
-            yield _rows(BATCH, self.index.generation, oldest_timestamp_us=pa.array([oldest], pa.int64()), **row)
+            yield rows_of(BATCH, self.index.generation, oldest_timestamp_us=pa.array([oldest], pa.int64()), **row)
 
     def _match(self, index: _core.Index, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.RecordBatch]:
         streams = batch.column("stream") if "stream" in batch.schema.names else None
@@ -130,20 +142,20 @@ class MatchTask:
         return pa.record_batch(matches), pa.record_batch(errors)
 
     def _notifications(self, documents: pa.RecordBatch, matches: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        for part in _parts(matches, "result", self.output_bytes):
+        for part in parts_of(matches, "result", self.output_bytes):
             document_ids = documents.column("document_id").take(part.column("document")).cast(pa.string())
             columns = {name: part.column(name).dictionary_decode() for name in part.schema.names[1:]}
             ids = pa.array(_core.notification_ids(document_ids, columns["subscription_id"]))
-            yield _rows(NOTIFICATION, self.index.generation, document_id=document_ids, notification_id=ids, **columns)
+            yield rows_of(NOTIFICATION, self.index.generation, document_id=document_ids, notification_id=ids, **columns)
 
     def _dead_letters(self, documents: pa.RecordBatch, errors: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        for part in _parts(errors, "message", self.output_bytes):
-            columns = {name: part.column(name) for name in _LETTER}
+        for part in parts_of(errors, "message", self.output_bytes):
+            columns = {name: part.column(name) for name in LETTER}
             document_ids = documents.column("document_id").take(part.column("document"))
-            yield _rows(DEAD_LETTER, self.index.generation, document_id=document_ids, **columns)
+            yield rows_of(DEAD_LETTER, self.index.generation, document_id=document_ids, **columns)
 
 
-def _next_portion(documents: int, asked: int, given_bytes: int, wanted_bytes: int) -> int:
+def next_portion(documents: int, asked: int, given_bytes: int, wanted_bytes: int) -> int:
     """How many documents to hand to the core at once, so that what it gives stays near `wanted_bytes`.
 
     The core answers for all of them before it returns. The portion at most doubles, so that a few documents without
@@ -153,7 +165,7 @@ def _next_portion(documents: int, asked: int, given_bytes: int, wanted_bytes: in
     return max(1, min(fitting, 2 * asked))
 
 
-def _parts(rows: pa.RecordBatch, text: str, wanted_bytes: int) -> Iterator[pa.RecordBatch]:
+def parts_of(rows: pa.RecordBatch, text: str, wanted_bytes: int) -> Iterator[pa.RecordBatch]:
     """Rows in parts of about `wanted_bytes` each, or of one row where that alone is larger.
 
     `text` names the column whose length varies (it may be absent): results are a dictionary, in which one long text
@@ -177,11 +189,11 @@ def _parts(rows: pa.RecordBatch, text: str, wanted_bytes: int) -> Iterator[pa.Re
         start = end
 
 
-def _rows(outcome: str, generation: int, **columns: pa.Array) -> pa.RecordBatch:
-    """A batch of `RESULTS`: the given columns, the constants, and nulls elsewhere."""
+def rows_of(outcome: str, generation: int, schema: pa.Schema = RESULTS_ARROW, **columns: pa.Array) -> pa.RecordBatch:
+    """A batch of `RESULTS`, or of a schema that has its columns: what is given, the constants, and nulls elsewhere."""
     count = len(next(iter(columns.values())))
     arrays = []
-    for field in RESULTS_ARROW:
+    for field in schema:
         if field.name == "outcome":
             arrays.append(pa.repeat(outcome, count))
         elif field.name == "generation":
@@ -190,7 +202,7 @@ def _rows(outcome: str, generation: int, **columns: pa.Array) -> pa.RecordBatch:
             arrays.append(columns[field.name].cast(field.type))
         else:
             arrays.append(pa.nulls(count, field.type))
-    return pa.record_batch(arrays, schema=RESULTS_ARROW)
+    return pa.record_batch(arrays, schema=schema)
 
 
 def _oldest_us(batch: pa.RecordBatch) -> int | None:
@@ -200,7 +212,7 @@ def _oldest_us(batch: pa.RecordBatch) -> int | None:
     return oldest
 
 
-def _unreadable(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, dict[str, pa.Array] | None]:
+def unreadable(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, dict[str, pa.Array] | None]:
     """Split off the rows that can not be matched at all, with their reasons as columns of dead letters."""
     texts = [name for name in ("document_id", "payload", "stream") if name in batch.schema.names]
     broken = {name: rows for name in texts if (rows := _not_utf8(batch.column(name))) is not None}
