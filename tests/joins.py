@@ -398,6 +398,7 @@ class Definition:
         self.seen: set[tuple[str | None, str, int]] = set()
         self.accepted: list[tuple[Message, int]] = []
         self.registered: list[Registered] = []
+        self.hears = False
 
     def register(self, subscription: Subscription) -> None:
         """Register a subscription, which replaces one of its id; a cycle of streams is refused."""
@@ -416,7 +417,8 @@ class Definition:
     def publish(self, messages: Iterable[Message]) -> Report:
         """A batch of documents, judged against the watermark that the batches before it left."""
         late, repetitions = [], 0
-        if not self.registered:  # time begins with the first join
+        self.hears = self.hears or any(each.until is None for each in self.registered)
+        if not self.hears:
             self.batch += 1
             return Report([], 0)
         arrived = []
