@@ -1,7 +1,8 @@
 """Joins: the experiments of Hong et al., SIGMOD 2007, section 6, redrawn with their axes; the sizes are ours.
 
-The engine's times include parsing and finding witnesses, those of peers are of joining alone. Peers are the paper's SQL
-on SQLite, and one query after the other: by the same SQL, by a loop in Python, by an engine for each query.
+The engine's times include parsing and finding witnesses, those of peers are of joining alone; all are processor time of
+one thread. Peers are the paper's SQL on SQLite, and one query after the other: by the same SQL, by a loop in Python, by
+an engine for each query.
 """
 
 from __future__ import annotations
@@ -211,15 +212,13 @@ def _run_feeds(queries: list[str], items: list[bytes]) -> dict[str, float]:
     before = resident_bytes()
     seconds: list[float] = []
     pairs = found = 0
-    busy = time.process_time()
     for piece, stamps in zip(pieces, times, strict=True):
-        began = time.perf_counter()
+        began = time.process_time()
         counted = engine.count(piece, stamps)
-        seconds.append(time.perf_counter() - began)
+        seconds.append(time.process_time() - began)
         pairs, found = pairs + counted[0], found + counted[1]
     return {
         "seconds": sum(seconds),
-        "processor_seconds": time.process_time() - busy,
         "last_rate": len(pieces[-1]) / seconds[-1],
         "pairs": pairs,
         "found": found,
@@ -254,8 +253,7 @@ def _feeds(sizes: Sizes) -> Iterator[Figure]:
     name = f"{most:,} queries less those for equal channels alone"
     yield Figure(title, name, sizes.items / run["seconds"], "items/s", details=run)
     run = runs[most]
-    # The two are told from processor time: other work on the machine comes and goes between them.
-    growth = run["processor_seconds"] / runs[fewer]["processor_seconds"]
+    growth = run["seconds"] / runs[fewer]["seconds"]
     for name, value, unit, bar in (
         (f"time of an item, {most:,} queries against {fewer:,}", growth, "times", _GROWTH_BAR),
         (f"state, {most:,} queries", run["state_bytes"] / sizes.items, "bytes/item", None),

@@ -16,7 +16,7 @@ import click
 import sardonyx
 from sardonyx import errors
 from sardonyx.cli import main as command_line
-from sardonyx.config import BrokerSettings, Limits, XPushSettings, describe
+from sardonyx.config import BrokerSettings, JoinSettings, Limits, XPushSettings, describe
 
 HERE = Path(__file__).parent
 NOTE = "<!-- Made by docs/generate.py; change the code, then run `make docs`. -->\n"
@@ -47,7 +47,7 @@ def settings_page() -> str:
         "line `--limit depth=2000`; in a pipeline's YAML `limits: {depth: 2000}`.\n"
     )
     parts = [f"# Settings\n\n{NOTE}\n{intro}"]
-    for cls in (Limits, BrokerSettings, XPushSettings):
+    for cls in (Limits, BrokerSettings, XPushSettings, JoinSettings):
         parts.append(f"## {cls.__name__}\n\n{(cls.__doc__ or '').splitlines()[0]}\n")
         parts.append("| setting | default | unit | what it bounds or chooses |\n|---|---|---|---|")
         for name, default, unit, doc in describe(cls):

@@ -111,8 +111,8 @@ def played(scenario: Scenario, restart: Path | None = None, shuffled: bool = Fal
     registered: dict[str, dict[str, Any]] = {}
     reports: list[list[Notification]] = []
     for number, action in enumerate(scenario.actions):
-        if restart is not None and number == len(scenario.actions) // 2:
-            broker = restarted(broker, registered, restart)
+        if restart is not None and registered and number >= len(scenario.actions) // 2:
+            broker, restart = restarted(broker, registered, restart), None
         late: list[str] = []
         repetitions = 0
         told: list[Notification] = []

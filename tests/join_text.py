@@ -201,9 +201,11 @@ def _with_relative_paths(query: Query, random: Random) -> Query:
             assert name is not None
             if used[name] != 1 or name in selected:
                 continue
+            below = (*path[:-1], replace(path[-1], variable=None))
+            if any((side.variable, side.path) == (step.variable, below) for side in _operands(query)):
+                continue  # the same path below the same variable would be the same node
             shorter = replace(step, predicates=step.predicates[:-1])
             blocks[number] = replace(blocks[number], steps=_replaced(blocks[number].steps, step, shorter))
-            below = (*path[:-1], replace(path[-1], variable=None))
             operators = tuple(_rewritten(operator, name, step.variable, below) for operator in operators)
             break
     return replace(query, blocks=tuple(blocks), operators=operators)
@@ -213,7 +215,7 @@ def _without_relative_paths(query: Query, random: Random) -> Query:
     """The query with paths in equalities written as patterns that bind a new variable."""
     blocks, operators = list(query.blocks), query.operators
     number = 0
-    for operand in _operands(query):
+    for operand in {(side.variable, side.path): side for side in _operands(query)}.values():
         if not operand.path or random.random() < 0.3:
             continue
         number += 1
@@ -228,24 +230,22 @@ def _without_relative_paths(query: Query, random: Random) -> Query:
                     placed = True
         if not placed:
             continue
-        bound = replace(operand, variable=name, path=())
-        operators = tuple(
-            replace(
-                operator,
-                equalities=tuple(
-                    Equality(
-                        bound if each.left is operand else each.left, bound if each.right is operand else each.right
-                    )
-                    for each in operator.equalities
-                ),
-            )
-            for operator in operators
-        )
+        operators = tuple(_renamed(operator, operand, name) for operator in operators)
     return replace(query, blocks=tuple(blocks), operators=operators)
 
 
 def _operands(query: Query) -> list[Operand]:
     return [side for operator in query.operators for each in operator.equalities for side in (each.left, each.right)]
+
+
+def _renamed(operator: Operator, path: Operand, name: str) -> Operator:
+    def side(operand: Operand) -> Operand:
+        same = (operand.variable, operand.path) == (path.variable, path.path)
+        return replace(operand, variable=name, path=()) if same else operand
+
+    return replace(
+        operator, equalities=tuple(Equality(side(each.left), side(each.right)) for each in operator.equalities)
+    )
 
 
 def _rewritten(operator: Operator, name: str, start: str, path: tuple[Step, ...]) -> Operator:

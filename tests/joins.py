@@ -220,7 +220,7 @@ def _below(step: Step, item: Any, paths: Paths, tree: Tree) -> Iterator[Bindings
 
 
 def _operands(operands: Sequence[Operand], chosen: Bindings, paths: Paths, tree: Tree) -> Iterator[Bindings]:
-    """The choices for operands such as `x/isbn`: each is a variable of its own."""
+    """The choices for operands such as `x/isbn`: each path below a variable is a variable of its own."""
     ways: list[Bindings] = [{}]
     for operand in operands:
         start = chosen[operand.variable].item
@@ -231,8 +231,8 @@ def _operands(operands: Sequence[Operand], chosen: Bindings, paths: Paths, tree:
 
 
 def name_of(operand: Operand) -> str:
-    """The name of the node that an operand stands for: its variable's, or one of its own."""
-    return f"#{id(operand)}" if operand.path else operand.variable
+    """The name of the node that an operand stands for: its variable's, or one for its path below that variable."""
+    return f"{operand.variable}{operand.path}" if operand.path else operand.variable
 
 
 def value_of(operand: Operand, nodes: Bindings) -> str:
@@ -262,8 +262,9 @@ class Plan:
         for operator in query.operators:
             for equality in operator.equalities:
                 for operand in (equality.left, equality.right):
-                    if operand.path:
-                        self.operands[self.block_of(operand.variable)].append(operand)
+                    wanted = self.operands[self.block_of(operand.variable)]
+                    if operand.path and all(name_of(operand) != name_of(each) for each in wanted):
+                        wanted.append(operand)
 
     def block_of(self, variable: str) -> int:
         """The number of the block that binds a variable."""
@@ -393,7 +394,6 @@ class Definition:
         self.most = most
         self.batch = 0
         self.highest: int | None = None
-        self.hears = False
         self.seen: set[tuple[str | None, str, int]] = set()
         self.accepted: list[tuple[Message, int]] = []
         self.registered: list[Registered] = []
@@ -415,8 +415,7 @@ class Definition:
     def publish(self, messages: Iterable[Message]) -> Report:
         """A batch of documents, judged against the watermark that the batches before it left."""
         late, repetitions = [], 0
-        self.hears = self.hears or any(each.until is None for each in self.registered)
-        if not self.hears:
+        if not self.registered:  # time begins with the first join
             self.batch += 1
             return Report([], 0)
         arrived = []

@@ -7,7 +7,7 @@ Private: use `sardonyx.Broker`, `sardonyx.Document` and friends. Errors are rais
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias, TypedDict, final, type_check_only
 
-__all__ = ["Document", "Index", "Splitter", "__version__", "check", "evaluate_xquery", "notification_ids"]
+__all__ = ["Document", "Index", "JoinState", "Splitter", "__version__", "check", "evaluate_xquery", "notification_ids"]
 
 __version__: str
 
@@ -98,9 +98,9 @@ class Index:
 
         `table`: anything with `__arrow_c_stream__` or `__arrow_c_array__` (record batch): columns `subscription_id`,
         `query` (strings), optional `namespaces` (string: JSON object prefix -> URI), `ignore_namespaces` (bool),
-        `stream` (string; null: every stream), `language` (string; null: `xpath`, a filter; `xquery`: a transformation),
-        `notify_empty` (bool; for transformations). Returns the refused rows as (row, subscription_id, error fields);
-        the others are registered. Of several rows with one id the last wins, in whichever language.
+        `stream` (string; null: every stream), `language` (string; null: `xpath`, a filter; `xquery`: a transformation;
+        `xscl`: a join), `notify_empty` (bool; for transformations). Returns the refused rows as (row, subscription_id,
+        error fields); the others are registered. Of several rows with one id the last wins, in whichever language.
         """
     def unregister(self, subscription_ids: Sequence[str]) -> list[str]:
         """Remove subscriptions as one generation; returns the ids that were not there."""
@@ -139,6 +139,19 @@ class Index:
         `candidate` (bool: whether one of them held), `stream_matched` (bool), `clauses`: list of dicts with `clause`
         (text), `held` (bool), `depth` (nesting), `nodes` (list of MatchedNode, at most 5), `reason` (str).
         """
+    def explain_join(
+        self, subscription_id: str, documents: Sequence[tuple[bytes | str, str | None, str, int]]
+    ) -> dict[str, Any]:
+        """Why documents do or do not satisfy a join: payload, stream, id and timestamp (microseconds) for each block.
+
+        Keys: `query` (str), `joined` (bool; None without documents), `lines` (list of dicts with `text`, `held`,
+        `depth`, `reason`).
+        """
+    def join_queries(self) -> list[dict[str, Any]]:
+        """The distinct joins of two blocks, as `sardonyx.joins.reference.JoinQuery`, each with its `subscriptions`."""
+    @property
+    def joins(self) -> int:
+        """How many joins are registered."""
     def explain_transformation(
         self, subscription_id: str, payload: bytes | str | None = None, stream: str | None = None
     ) -> dict[str, Any]:
@@ -196,6 +209,88 @@ class Index:
         """
     def groups(self, limit: int) -> list[Group]:
         """The `limit` signatures with the most rows, largest first; one of several segments comes once for each."""
+
+@final
+class JoinState:
+    """The state of joins: what was published and may still join.
+
+    Where documents are given, `payloads` is an Arrow array of binary or string documents, `ids` of strings,
+    `timestamps_us` of int64 (null: as the stream declares), `streams` of strings or null; `texts` are documents given
+    as text whose payload is null.
+    """
+
+    def __new__(
+        cls,
+        *,
+        lateness_us: int,
+        state_bytes: int,
+        memory_bytes: int,
+        results: bool,
+        cost_limit: int,
+        timestamps: Mapping[str, str] | None = None,
+        namespaces: Mapping[str, str] | None = None,
+    ) -> JoinState:
+        """An empty state; `sardonyx.config.JoinSettings` describes the settings."""
+    def publish(
+        self,
+        index: Index,
+        payloads: Any,
+        ids: Any,
+        timestamps_us: Any,
+        streams: Any | None = None,
+        texts: Any | None = None,
+        together: bool = False,
+        threads: int = 1,
+    ) -> dict[str, Any]:
+        """Join documents, each as a batch of its own or all together.
+
+        Keys: record batches `notifications` (`document`, `subscription_id`, `notification_id`, `document_ids`, `nodes`,
+        `timestamp_us`, `result`), `derived` (`document`, `stream`, `document_id`, `timestamp_us`, `payload`) and
+        `errors` (as `Index.match_batch`), and the number of `repetitions`.
+        """
+    def count(
+        self,
+        index: Index,
+        payloads: Any,
+        ids: Any,
+        timestamps_us: Any,
+        streams: Any | None = None,
+        texts: Any | None = None,
+        together: bool = False,
+        threads: int = 1,
+    ) -> dict[str, Any]:
+        """As `publish`, but results are only counted, once for each different query.
+
+        Keys: `pairs`, `notifications`, `repetitions` (int), `errors`.
+        """
+    def witnesses(
+        self,
+        index: Index,
+        payloads: Any,
+        ids: Any,
+        timestamps_us: Any,
+        streams: Any | None = None,
+        texts: Any | None = None,
+        threads: int = 1,
+    ) -> dict[str, Any]:
+        """Stage 1 alone; nothing is kept. Keys: `witnesses`, which `hear` takes, and `errors`."""
+    def witness_tables(
+        self, index: Index, payloads: Any, ids: Any, timestamps_us: Any, streams: Any | None = None
+    ) -> dict[str, Any]:
+        """Stage 1 as the tables of the literature: `bindings` (document, definition, parent, node; parent -1: a root)
+        and `values` (document, node, operand, value).
+        """
+    def hear(self, index: Index, table: Any, together: bool = True) -> dict[str, Any]:
+        """Stage 2 alone: `publish` of what `witnesses` gave with the same index."""
+    def save(self, index: Index) -> bytes:
+        """The state as bytes, and what it means."""
+    def restore(self, index: Index, saved: bytes) -> None:
+        """Go on where a saved state was; raises `IndexFormatError`."""
+    def stats(self) -> dict[str, int]:
+        """Counters and sizes, all named `join_...`; docs/joins.md describes each."""
+    @property
+    def watermark_us(self) -> int | None:
+        """The watermark; None before the first document."""
 
 def check(
     query: str,

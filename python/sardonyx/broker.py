@@ -20,8 +20,8 @@ import pyarrow as pa
 from sardonyx import _core, durable, payloads, tabular
 from sardonyx.config import BrokerSettings, MatcherName
 from sardonyx.errors import SettingsError, UnknownSubscriptionError, from_core
-from sardonyx.explanation import Explanation, PlanExplanation
-from sardonyx.joins.session import JoinSession
+from sardonyx.explanation import Explanation, JoinExplanation, PlanExplanation
+from sardonyx.joins.session import JoinSession, to_microseconds
 from sardonyx.model import DeadLetter, Document, MatchedNode, Notification, Subscription
 from sardonyx.reports import MatchReport, MatchResult, PublishReport, RegisterReport
 from sardonyx.tabular import Defaults, SubscriptionBatch
@@ -395,8 +395,13 @@ class Broker:
             notifications.extend(Notification.of(name, who, results.get(who)) for who in found)
         letters.extend(report.dead_letters(names))
 
-    def explain(self, subscription_id: str, document: Document | bytes | str) -> Explanation | PlanExplanation:
+    def explain(
+        self, subscription_id: str, document: Document | bytes | str, *others: Document | bytes | str
+    ) -> Explanation | PlanExplanation | JoinExplanation:
         """Why a document does or does not satisfy a subscription; `print` the answer.
+
+        A join needs one document for each block, in their order (`JoinExplanation`). Documents without a timestamp
+        count as a second after the one before.
 
         Of a filter it shows which parts hold, of a transformation the plan and the result
         (`sardonyx.explanation.PlanExplanation`). Raises `UnknownSubscriptionError` and `DocumentError`.
@@ -409,12 +414,25 @@ class Broker:
         known = self._index.get(subscription_id)
         if known is None:
             raise UnknownSubscriptionError("no such subscription is registered", subscription_id=subscription_id)
+        if known["language"] == "xscl":
+            return self._explain_join(subscription_id, [document, *others])
         payload, stream, name = payloads.single(document)
         with payloads.named(name):
             if known["language"] == "xquery":
                 said = self._index.explain_transformation(subscription_id, payload, stream)
                 return PlanExplanation.from_core(subscription_id, known["stream"] in (None, stream), said)
             return Explanation.from_core(subscription_id, self._index.explain(subscription_id, payload, stream))
+
+    def _explain_join(self, subscription_id: str, documents: Sequence[Document | bytes | str]) -> JoinExplanation:
+        given = []
+        before = 0
+        for number, document in enumerate(documents):
+            payload, stream, name = payloads.single(document)
+            moment = document.timestamp if isinstance(document, Document) else None
+            before = before + 1_000_000 if moment is None else to_microseconds(moment)
+            given.append((payload, stream, f"document {number + 1}" if name is None else name, before))
+        said = self._index.explain_join(subscription_id, given)
+        return JoinExplanation.from_core(subscription_id, said, self._session.state.stats())
 
     def groups(self, document: Document | bytes | str) -> dict[str, list[list[list[str]]]]:
         """What transformations select from a document, before any XML is constructed: groups of lists by subscription.

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.text import Text
 
-__all__ = ["Clause", "Explanation", "Operator", "PlanExplanation", "printable"]
+__all__ = ["Clause", "Explanation", "JoinExplanation", "JoinLine", "Operator", "PlanExplanation", "printable"]
 
 _SHOWN_CHARACTERS = 2000
 
@@ -244,3 +244,65 @@ def _clause(clause: Clause) -> Text:
         shown = f" = {value!r}" if value else ""
         text.append(f"\n    {node.path} (line {node.line}){shown}", "dim")
     return text
+
+
+@dataclass(frozen=True, slots=True)
+class JoinLine:
+    """A block, an operator or an equality of a join."""
+
+    text: str
+    """What it is."""
+    depth: int
+    """How deep it lies, from 0."""
+    held: bool | None
+    """Whether it holds of the documents; None if none were given."""
+    reason: str
+    """Why, in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class JoinExplanation:
+    """Why documents, one for each block, do or do not satisfy a join. `print` it, or give it to a rich console."""
+
+    subscription_id: str
+    """The subscription."""
+    query: str
+    """Its query as given."""
+    joined: bool | None
+    """Whether the documents satisfy it; None if none were given."""
+    lines: tuple[JoinLine, ...]
+    """Its blocks, operators and equalities."""
+    state: Mapping[str, int]
+    """What the state of all joins holds now: `units`, `documents`, `bytes`."""
+
+    @classmethod
+    def from_core(cls, subscription_id: str, said: Mapping[str, Any], stats: Mapping[str, int]) -> JoinExplanation:
+        """The explanation from what the core says."""
+        lines = tuple(JoinLine(**line) for line in said["lines"])
+        state = {name: stats[f"join_state_{name}"] for name in ("units", "documents", "bytes")}
+        return cls(subscription_id, said["query"], said["joined"], lines, state)
+
+    @property
+    def matched(self) -> bool:
+        """Whether the documents satisfy it."""
+        return bool(self.joined)
+
+    def __str__(self) -> str:
+        """Lines for people."""
+        verdict = {None: "", True: ": joined", False: ": not joined"}[self.joined]
+        said = [f"{self.subscription_id}{verdict}", f"  {self.query}"]
+        for line in self.lines:
+            mark = {None: "-", True: "+", False: "x"}[line.held]
+            reason = f"  ({line.reason})" if line.reason else ""
+            said.append(f"  {'  ' * line.depth}{mark} {line.text}{reason}")
+        sizes = self.state
+        said.append(
+            f"  state of all joins: {sizes['units']} units of {sizes['documents']} documents, {sizes['bytes']} bytes"
+        )
+        return "\n".join(said)
+
+    def __rich__(self) -> RenderableType:
+        """The same for rich."""
+        from rich.text import Text
+
+        return Text(str(self))

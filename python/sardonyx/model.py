@@ -57,7 +57,7 @@ class Document:
     stream: str | None = None
     """The stream it belongs to."""
     timestamp: datetime | None = None
-    """When it happened; without a zone it is UTC. Joins look at it; None: as its stream declares, or when it arrives."""
+    """When it happened, in UTC if it has no zone; for joins. None: as its stream declares, or when it arrives."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from benchmarks.peers.join_loop import JoinLoop
+from benchmarks.peers.join_witnesses import Witnesses
 
+from sardonyx import Broker, BrokerSettings, Document
+from sardonyx.config import JoinSettings
 from sardonyx.joins.reference import JoinQuery, JoinReference, Match
 from sardonyx.joins.slices import Slices
 from sardonyx.joins.statements import Sharing, conjunctive_query
 from sardonyx.joins.templates import JoinGraph
+from sardonyx.workloads import load
 
 SHARINGS: tuple[Sharing, ...] = ("none", "templates", "views")
 Binding = tuple[int, int, int, int]
@@ -289,3 +294,34 @@ class TestViews:
         with pytest.raises(Exception, match="UNIQUE"):
             reference.publish([(1, "b")], bindings, values)
         assert reference.publish([(2, "c")], *flat({1: "x"})) == [Match(1, 0, 1, 1, 1), Match(1, 1, 0, 1, 1)]
+
+
+@pytest.mark.parametrize("name", ["join-flat", "join-complex", "join-feeds"])
+@pytest.mark.parametrize("sharing", ["templates", "views"])
+def test_the_broker_finds_the_same(name: str, sharing: Sharing) -> None:
+    """Generated joins over documents that come in any order, some of them at the same time."""
+    kind = {"join-feeds": {"channels": 3, "repeats": 0.3}}.get(name, {"values": 2})
+    shape = {"window": 20, "followed_by": 0.5, "value_joins": 3}
+    workload = load(name, documents=25, subscriptions=150, document_shape=kind, query_shape=shape, seed=3)
+    queries = list(dict.fromkeys(workload.subscriptions))
+    witnesses = Witnesses(queries)
+    draw = random.Random(3)
+    seconds = [draw.randrange(60) for _ in workload.documents]
+
+    broker = Broker(BrokerSettings(joins=JoinSettings(lateness_us=60_000_000, results=False)))
+    rows = [{"id": str(number), "query": query, "language": "xscl"} for number, query in enumerate(queries)]
+    assert broker.register_many(rows).rejected == ()
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    published = [
+        Document(str(number), payload, timestamp=start + timedelta(seconds=second))
+        for number, (payload, second) in enumerate(zip(workload.documents, seconds, strict=True))
+    ]
+    report = broker.publish_many(published)
+    assert not report.dead_letters
+    ours = sorted((int(found.subscription_id), *map(int, found.documents)) for found in report.notifications)
+
+    reference = JoinReference(witnesses.described, sharing=sharing)
+    times = [(second * 1_000_000, number) for number, second in enumerate(seconds)]
+    theirs = reference.publish(times, *witnesses.of(list(workload.documents)))
+    assert ours == [found[:3] for found in theirs]
+    assert len(ours) > 100

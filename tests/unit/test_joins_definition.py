@@ -220,7 +220,9 @@ def test_attributes_texts_and_namespaces() -> None:
         definition = Definition()
         definition.register(Subscription("q", query))
         definition.publish([Message("m", "S", 0, text)])
-        assert sorted(one.result for one in definition.notifications()) == [f'<r v="{v}"></r>' for v in values], test
+        assert sorted(one.result for one in definition.notifications()) == [
+            f'<r xmlns="urn:d" v="{v}"></r>' for v in values
+        ], test
 
 
 def test_chains() -> None:

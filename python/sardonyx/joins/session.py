@@ -90,7 +90,7 @@ class JoinSession:
 
 
 _OWN_KINDS = ("late_document", "state_limit", "timestamp")
-"""What is wrong with documents for joins alone; what is wrong with them altogether is reported where they are matched."""
+"""What is wrong with documents for joins alone; what else is wrong with them is reported where they are matched."""
 
 
 def _text(text: str) -> str | None:

@@ -64,6 +64,9 @@ impl Draws {
         for _ in 0..=self.below(2) {
             text.push_str(self.pick(&["/", "/", "/", "//"]));
             text.push_str(self.pick(&["a", "b", "c", "*"]));
+            if self.chance(8) {
+                text.push_str(self.pick(&["/..", "/following-sibling::c", "/preceding-sibling::*", "/ancestor::b"]));
+            }
             if self.chance(5) {
                 text.push_str(self.pick(&["[1]", "[b]", "[. = '1']", "[@k = '2']"]));
             }

@@ -5,6 +5,7 @@ use crate::attachment;
 use crate::document::{MatchedNode, borrow, namespaces, node_list};
 use crate::errors::{Failed, Fields, work};
 use crate::joins::Joins;
+use crate::joins_explained::{self, Given, explained, explanation_dict};
 use crate::matches::{ErrorTable, MatchTable};
 use crate::memory;
 use crate::registration::{self, Columns};
@@ -379,6 +380,22 @@ impl Index {
             crate::explain::explain(&snapshot, &self.matchers.inverted, subscription_id, &document, &source, stream)
         })?;
         explained.to_dict(py)
+    }
+
+    #[pyo3(signature = (subscription_id, documents))]
+    fn explain_join<'py>(
+        &self,
+        py: Python<'py>,
+        subscription_id: &str,
+        documents: Vec<Given>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let (query, explanation) =
+            work(py, || explained(&self.joins.read(), subscription_id, &documents, &self.limits.document))?;
+        explanation_dict(py, &query, &explanation)
+    }
+
+    fn join_queries<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        joins_explained::queries(py, &self.joins.read())
     }
 
     #[pyo3(signature = (subscription_id, payload=None, stream=None))]

@@ -4,6 +4,7 @@ use crate::arrow::{Payloads, Row, chunks, strings};
 use crate::document::borrow;
 use crate::errors::{Failed, Fields, work};
 use crate::index::Index;
+use crate::joins_explained::tables;
 use crate::matches::ErrorTable;
 use arrow_array::builder::{
     Int64Builder, LargeBinaryBuilder, LargeStringBuilder, ListBuilder, StringBuilder, UInt32Builder,
@@ -351,6 +352,33 @@ impl JoinState {
         })?;
         let dict = PyDict::new(py);
         for (name, table) in ["witnesses", "errors"].into_iter().zip(tables) {
+            dict.set_item(name, PyRecordBatch::new(table).into_pyarrow(py)?)?;
+        }
+        Ok(dict)
+    }
+
+    /// Stage 1 alone, as the tables of the literature: what each document binds, and the values of it.
+    #[pyo3(signature = (index, payloads, ids, timestamps_us, streams=None))]
+    fn witness_tables<'py>(
+        &self,
+        py: Python<'py>,
+        index: &Index,
+        payloads: AnyArray,
+        ids: AnyArray,
+        timestamps_us: AnyArray,
+        streams: Option<AnyArray>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let columns = Columns::new(payloads, ids, timestamps_us, streams, None)?;
+        let rows = columns.rows()?;
+        let found = work(py, || {
+            let mut errors = ErrorTable::default();
+            let population = index.join_population().read();
+            let messages = self.messages(&population, index, &columns, &rows, 1, &mut errors);
+            let documents = messages.iter().map(|message| (message.number, message.witnesses.as_slice()));
+            tables(documents).map_err(arrow_error)
+        })?;
+        let dict = PyDict::new(py);
+        for (name, table) in ["bindings", "values"].into_iter().zip(found) {
             dict.set_item(name, PyRecordBatch::new(table).into_pyarrow(py)?)?;
         }
         Ok(dict)

@@ -11,6 +11,7 @@ mod errors;
 mod explain;
 mod index;
 mod joins;
+mod joins_explained;
 mod matches;
 mod memory;
 mod notifications;

@@ -8,6 +8,7 @@
 pub mod bytes;
 mod compile;
 mod evaluate;
+pub mod explain;
 mod names;
 pub mod parts;
 pub mod paths;

@@ -28,6 +28,15 @@ impl Bits {
         bits
     }
 
+    /// The bindings among up to 64 that a word has bits for.
+    pub fn of_word(count: usize, word: u64) -> Bits {
+        let mut bits = Bits::none(count);
+        if let Some(first) = bits.words.first_mut() {
+            *first = word;
+        }
+        bits
+    }
+
     /// Adds a binding.
     #[inline]
     pub fn insert(&mut self, at: usize) {

@@ -34,6 +34,16 @@ impl Gate {
     pub const OTHER: Gate =
         Gate { stream: NONE, conditions: [NONE; CONDITIONS], lists: [NONE; LISTS], is_exact: false };
 
+    /// A condition beside another one of the gate, of those that hold nowhere unless their constants were found.
+    pub fn beside(&self, condition: ConditionId) -> Option<ConditionId> {
+        let is_settled = |member: &&ConditionId| **member != NONE && **member & SETTLED != 0;
+        let mut members = self.conditions.iter().filter(is_settled).map(|member| member & !SETTLED);
+        if !members.clone().any(|member| member == condition) {
+            return None;
+        }
+        members.find(|member| *member != condition)
+    }
+
     /// The gate of a plan.
     pub fn new(piece: &Piece, lists: &[StreamId], operators: &Operators) -> Gate {
         let mut own = None;

@@ -1,6 +1,6 @@
 //! A population of transformations: who asked for what, each different plan once.
 
-use super::gates::Gate;
+use super::gates::{Gate, NONE};
 use super::plan::{
     Compiled, ConditionId, ConditionKind, Constant, Operators, PathId, Piece, StreamId, Trigger, compile, is_plain,
     listed,
@@ -132,6 +132,14 @@ pub struct Selection {
     pub numbers: HashMap<u64, ConditionId, FixedState>,
 }
 
+/// A plan that waits for a condition.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Waiting {
+    pub(super) plan: PlanId,
+    /// Another condition on the same bindings without which it gives nothing; [`NONE`] if there is none.
+    pub(super) other: ConditionId,
+}
+
 /// Garbage below this is not worth starting again for.
 const MIN_GARBAGE: usize = 1_000;
 
@@ -152,7 +160,8 @@ pub struct Population {
     /// Namespaces and stream of the last registration.
     last: (Namespaces, Option<Arc<str>>),
     pub(super) by_path: Vec<Vec<PlanId>>,
-    pub(super) by_condition: HashMap<ConditionId, Vec<PlanId>, FixedState>,
+    /// By condition.
+    pub(super) by_condition: Vec<Vec<Waiting>>,
     pub(super) always: Vec<PlanId>,
     /// For each path, the streams with constants whose nodes it leads to.
     selected: Vec<Vec<StreamId>>,
@@ -184,7 +193,7 @@ impl Population {
             hasher: FixedState::default(),
             last: Default::default(),
             by_path: Vec::new(),
-            by_condition: HashMap::default(),
+            by_condition: Vec::new(),
             always: Vec::new(),
             selected: Vec::new(),
             selections: Vec::new(),
@@ -352,6 +361,9 @@ impl Population {
             return *plan;
         }
         let id = self.plans.len() as PlanId;
+        let lists = listed(&piece);
+        let gate = Gate::new(&piece, &lists, &self.operators);
+        self.gates.push(gate);
         for trigger in &triggers {
             match trigger {
                 Trigger::Always => self.always.push(id),
@@ -362,11 +374,16 @@ impl Population {
                     }
                     self.by_path[path].push(id);
                 }
-                Trigger::Condition(condition) => self.by_condition.entry(*condition).or_default().push(id),
+                Trigger::Condition(condition) => {
+                    let other = gate.beside(*condition).unwrap_or(NONE);
+                    let condition = *condition as usize;
+                    if self.by_condition.len() <= condition {
+                        self.by_condition.resize_with(condition + 1, Vec::new);
+                    }
+                    self.by_condition[condition].push(Waiting { plan: id, other });
+                }
             }
         }
-        let lists = listed(&piece);
-        self.gates.push(Gate::new(&piece, &lists, &self.operators));
         let as_it_is = matches!(self.strategy, Strategy::Naive | Strategy::For);
         self.plans.push(Plan {
             lists: lists.into(),

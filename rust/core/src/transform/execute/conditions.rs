@@ -1,5 +1,6 @@
 //! Conditions, decided for all bindings of a stream at once where that can be done without errors.
 
+use super::gates::WORD;
 use super::{Execution, Verdict};
 use crate::document::NodeId;
 use crate::transform::bits::Bits;
@@ -128,10 +129,14 @@ impl<'a> Execution<'a> {
                 if self.population.selection(*stream).is_some() =>
             {
                 if self.worker.probed[*stream as usize] != work {
-                    self.probe(*stream)?;
+                    self.probe(*stream, &mut Vec::new())?;
                 }
                 if let Constant::Number(_) = constant {
                     unsure = self.worker.not_numeric[*stream as usize].clone();
+                }
+                let (stamp, word) = self.worker.words[id as usize];
+                if stamp == work && count <= WORD {
+                    holds = Bits::of_word(count, word);
                 }
                 let verdict = &mut self.worker.verdicts[id as usize];
                 if verdict.stamp == work {

@@ -7,7 +7,7 @@ use crate::transform::plan::ConditionId;
 use crate::transform::population::{PlanId, Strategy};
 
 /// Bindings that one word has bits for.
-const WORD: usize = 64;
+pub(super) const WORD: usize = 64;
 
 /// What the gate of a plan says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

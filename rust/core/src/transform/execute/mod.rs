@@ -17,7 +17,7 @@ use super::bits::Bits;
 use super::construct::{Builder, write};
 use super::error::TransformError;
 use super::evaluate::{Evaluator, Outcome};
-use super::plan::{ConditionId, Operators, Piece, StreamId};
+use super::plan::{ConditionId, Operators, PathId, Piece, StreamId};
 use super::population::{Plan, PlanId, Population, Strategy};
 use super::value::Event;
 use super::walk::Walk;
@@ -80,7 +80,11 @@ pub struct Worker {
     /// For such a stream, the bindings of which a text is no number.
     not_numeric: Vec<Option<Bits>>,
     arena: Vec<u32>,
+    /// Nodes of a path, and which path in which document that is.
     path_nodes: Vec<NodeId>,
+    path_of_nodes: (PathId, u64),
+    hits: Vec<selections::Hit>,
+    held: Vec<ConditionId>,
     /// For each node, the document in which it was copied, and where its text is in `copied`.
     copies: Vec<(u64, u32, u32)>,
     copied: String,
@@ -92,7 +96,6 @@ pub struct Worker {
     /// The stream whose bindings the places are, for which work, and whether each binds another node.
     placed: (StreamId, u64, bool),
     joined: streams::Joined,
-    plan_stamps: Vec<u64>,
     candidates: Vec<PlanId>,
     /// Documents so far.
     document: u64,
@@ -116,6 +119,9 @@ impl Default for Worker {
             not_numeric: Vec::new(),
             arena: Vec::new(),
             path_nodes: Vec::new(),
+            path_of_nodes: (0, 0),
+            hits: Vec::new(),
+            held: Vec::new(),
             copies: Vec::new(),
             copied: String::new(),
             text: String::new(),
@@ -124,7 +130,6 @@ impl Default for Worker {
             place_stamp: 0,
             placed: (0, 0, false),
             joined: streams::Joined::default(),
-            plan_stamps: Vec::new(),
             candidates: Vec::new(),
             document: 0,
             work: 0,
@@ -174,7 +179,6 @@ impl<'a> Execution<'a> {
         worker.verdicts.resize_with(operators.conditions().len(), Verdict::default);
         worker.words.resize(operators.conditions().len(), (0, 0));
         worker.is_unsure = false;
-        worker.plan_stamps.resize(population.plan_count(), 0);
         if worker.places.len() < document.len() {
             worker.places.resize(document.len(), (0, 0));
             worker.copies.resize(document.len(), (0, 0, 0));

@@ -199,24 +199,19 @@ impl<'a> Execution<'a> {
         made
     }
 
-    /// Gets ready for [`Self::pairs_of`]: the nodes of a stream's path, and the places of the bindings above. False if the
-    /// stream is not joined, or if a node is bound more than once.
-    pub(super) fn begin_pairs(&mut self, id: StreamId, parent: StreamId, joined: &mut Joined) -> Outcome<bool> {
-        let (Route::Climbed(path, _) | Route::Traced(path, ..)) = self.operators.stream(id).route else {
-            return Ok(false);
-        };
-        if self.strategy < Strategy::ForWhere {
-            return Ok(false);
+    /// The path whose nodes a stream's are, if they are joined with their bindings.
+    pub(super) fn joined_path(&self, id: StreamId) -> Option<PathId> {
+        match self.operators.stream(id).route {
+            Route::Climbed(path, _) | Route::Traced(path, ..) if self.strategy >= Strategy::ForWhere => Some(path),
+            _ => None,
         }
+    }
+
+    /// Gets ready for [`Self::pairs_of`]: the places of the bindings above. False if a node is bound more than once.
+    pub(super) fn place_all(&mut self, parent: StreamId) -> Outcome<bool> {
         self.compute(parent)?;
         let above = self.worker.streams[parent as usize].nodes.clone();
-        if !self.place(parent, above) {
-            return Ok(false);
-        }
-        joined.clear();
-        self.worker.walk.nodes(path, &mut joined.lasts);
-        self.evaluator.charge(joined.lasts.len() as u64 + 1)?;
-        Ok(true)
+        Ok(self.place(parent, above))
     }
 
     /// Adds the pairs of one node of a stream's path with the bindings above.
