@@ -129,7 +129,10 @@ def _rate(title: str, label: str, ms: float, at: float, axis: str, about: str, *
 def _by_number(name: str, label: str, numbers: str, kind: str, counts: Sequence[int], sizes: Sizes) -> Iterator[Figure]:
     """Throughput of pairs by number of queries, with all peers."""
     title = f"{_NAME}, {numbers}, {label}, {kind}"
-    about = f"X: with nothing remembered; one query at a time is told from some of the queries"
+    about = (
+        f"pairs of documents a second by number of queries, where the two agree in all leaves ({label}) and with no "
+        "others; first pair: with nothing remembered; one query at a time is told from some of the queries"
+    )
     all_drawn = draw(name, counts[-1], 1, kind=kind, document_shape={"values": 1})
     document = all_drawn.documents[0]
     for count in counts:
