@@ -246,7 +246,7 @@ def _feeds(sizes: Sizes) -> Iterator[Figure]:
         place: dict[str, Any] = {"at": count, "axis": "queries", "about": about, "details": run}
         yield Figure(title, "Sardonyx", sizes.items / run["seconds"], "items/s", bar, at_least=True, **place)
     fewer, most = sizes.feed_queries[-2:]
-    # Nearly all results are of equal channels alone, and counting so many takes long whatever the rest costs.
+    # Nearly all results are of equal channels alone: whether it is they that take the time.
     run = apart([query for query in drawn.queries if _CHANNELS_ALONE not in query])
     name = f"{most:,} queries less those for equal channels alone"
     yield Figure(title, name, sizes.items / run["seconds"], "items/s", details=run)
