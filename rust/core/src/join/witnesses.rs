@@ -68,7 +68,7 @@ impl RootText {
         match kind {
             NodeKind::Element => serializer.copy(document, node),
             NodeKind::Attribute => {
-                let name = document.name(document.node(node).name);
+                let name = document.name(node);
                 let value = document.string_value(node);
                 serializer.start("", "a", "");
                 serializer.attribute(&name.prefix, &name.local, &name.uri, value);

@@ -119,11 +119,12 @@ impl<'t> Parser<'t> {
             return Err(self.error(XsclErrorKind::Variable, message, offset));
         }
         if !path.is_empty() {
-            let key = (at, path);
+            // Equal paths are one node, however they are spelled.
+            let key = (at, self.canonical(&path, offset)?);
             at.node = match made.get(&key) {
                 Some(node) => *node,
                 None => {
-                    let node = self.add_node(at.block, Some(at.node), key.1.clone(), None, offset)?;
+                    let node = self.add_node(at.block, Some(at.node), path, None, offset)?;
                     made.insert(key, node);
                     node
                 }

@@ -6,6 +6,9 @@ use super::lexer::{Kind, Token, Tokens, is_keyword, name_end, skip, tokens};
 use super::operators::OpenOperator;
 use super::patterns::OpenBlock;
 use crate::document::chars::find_forbidden;
+use crate::xpath::ast::{Constant, ConstantRef};
+use crate::xpath::display::query_text;
+use crate::xpath::error::XPathError;
 use crate::xpath::parser as xpath;
 use crate::xpath::semantics::{Type, static_type, uses_position};
 use crate::xpath::symbols::Symbols;
@@ -260,6 +263,22 @@ impl<'t> Parser<'t> {
         })
     }
 
+    /// A fault of a path that was put together, which is at `offset`.
+    fn whole_error(&self, error: XPathError, path: &str, offset: usize) -> XsclError {
+        let fault = in_piece(error, path, 0);
+        self.error(fault.kind, fault.message, offset)
+    }
+
+    /// The text that a path has in common with all that are spelled otherwise.
+    pub(super) fn canonical(&mut self, path: &str, offset: usize) -> Outcome<String> {
+        let parsed = match self.xpath.parse(path, &self.context, &mut self.symbols) {
+            Ok(parsed) => parsed,
+            Err(error) => return Err(self.whole_error(error, path, offset)),
+        };
+        let constants: Vec<ConstantRef<'_>> = parsed.constants().iter().map(Constant::as_ref).collect();
+        Ok(query_text(parsed.query(), &constants, &self.symbols, None))
+    }
+
     /// The tokens from `from` up to `to` as text, without comments and without what binds variables.
     pub(super) fn render(&self, from: usize, to: usize, into: &mut String) {
         let mut at = from;
@@ -284,8 +303,7 @@ impl<'t> Parser<'t> {
             let mut nodes = Vec::with_capacity(block.nodes.len());
             for node in block.nodes {
                 if let Err(error) = self.xpath.parse(&node.path, &self.context, &mut self.symbols) {
-                    let fault = in_piece(error, &node.path, 0);
-                    return Err(self.error(fault.kind, fault.message, node.offset));
+                    return Err(self.whole_error(error, &node.path, node.offset));
                 }
                 let variable = node.variable.map(Box::from);
                 nodes.push(PatternNode { parent: node.parent, path: node.path.into(), variable });
