@@ -18,7 +18,16 @@ import pyarrow.compute as pc
 from sardonyx.errors import InvalidFieldError, SardonyxError, SubscriptionError, UnsupportedError
 from sardonyx.model import DeadLetter, Subscription
 
-__all__ = ["LANGUAGES", "SCHEMA", "Defaults", "SubscriptionBatch", "from_records", "from_table", "subscription_of"]
+__all__ = [
+    "LANGUAGES",
+    "SCHEMA",
+    "Defaults",
+    "SubscriptionBatch",
+    "from_records",
+    "from_table",
+    "is_unicode",
+    "subscription_of",
+]
 
 SCHEMA = pa.schema(
     [
@@ -137,18 +146,19 @@ def check(subscription: Subscription) -> Subscription:
     if subscription.ignore_namespaces and subscription.language != "xpath":
         raise refuse(_WHOLE_NAMES)
     for text in (subscription.id, subscription.query, subscription.stream or ""):
-        if not text.isascii() and not _is_unicode(text):
+        if not text.isascii() and not is_unicode(text):
             raise refuse("id, query and stream must be text without lone surrogates")
     return subscription
 
 
 def _is_prefix_map(value: object) -> bool:
     return isinstance(value, Mapping) and all(
-        isinstance(text, str) and _is_unicode(text) for pair in value.items() for text in pair
+        isinstance(text, str) and is_unicode(text) for pair in value.items() for text in pair
     )
 
 
-def _is_unicode(text: str) -> bool:
+def is_unicode(text: str) -> bool:
+    """Whether a text has no lone surrogates, which neither Arrow nor XML can hold."""
     try:
         text.encode()
     except UnicodeEncodeError:

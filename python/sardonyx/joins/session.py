@@ -12,6 +12,7 @@ import pyarrow as pa
 from sardonyx import _core
 from sardonyx.config import JoinSettings
 from sardonyx.model import DeadLetter, Document, Notification
+from sardonyx.tabular import is_unicode
 
 __all__ = ["JoinSession", "Joined", "to_microseconds"]
 
@@ -66,7 +67,7 @@ class JoinSession:
         What is wrong with a document altogether (not well-formed, ...) is not reported here but where it is matched.
         """
         payloads: list[bytes | None] = [d.payload if not isinstance(d.payload, str) else None for d in documents]
-        texts = [_text(d.payload) if isinstance(d.payload, str) else None for d in documents]
+        texts = [d.payload if isinstance(d.payload, str) and is_unicode(d.payload) else None for d in documents]
         said = self.state.publish(
             index,
             pa.array(payloads, pa.large_binary()),
@@ -91,15 +92,6 @@ class JoinSession:
 
 _OWN_KINDS = ("late_document", "state_limit", "timestamp")
 """What is wrong with documents for joins alone; what else is wrong with them is reported where they are matched."""
-
-
-def _text(text: str) -> str | None:
-    """The text, or None if it is not Unicode."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return None
-    return text
 
 
 def _notifications(table: pa.RecordBatch) -> list[Notification]:

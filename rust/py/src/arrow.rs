@@ -121,6 +121,18 @@ impl<'a> Payloads<'a> {
     }
 }
 
+/// The documents of chunks; `streams` has one for each, or none.
+pub(crate) fn rows<'a>(payloads: &'a [ArrayRef], streams: &[Option<&'a str>]) -> PyResult<Vec<Row<'a>>> {
+    let mut rows = Vec::with_capacity(payloads.iter().map(|chunk| chunk.len()).sum());
+    for chunk in payloads {
+        let payloads = Payloads::new(chunk)?;
+        for row in 0..chunk.len() {
+            rows.push(payloads.get(row, streams.get(rows.len()).copied().flatten()));
+        }
+    }
+    Ok(rows)
+}
+
 /// The bytes of a string, not taken for UTF-8.
 fn bytes_of<O: OffsetSizeTrait>(array: &GenericStringArray<O>, row: usize) -> &[u8] {
     let offsets = array.value_offsets();

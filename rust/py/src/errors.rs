@@ -1,8 +1,11 @@
 //! The one place where errors of the core become Python exceptions, by `sardonyx.errors.from_core`.
 
+use arrow_schema::ArrowError;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sardonyx_core::document::DocumentError;
+use sardonyx_core::index::bytes::Malformed;
 use sardonyx_core::index::{CapacityError, IndexFormatError};
 use sardonyx_core::transform::error::TransformError;
 use sardonyx_core::xpath::error::{XPathError, XPathErrorKind};
@@ -116,6 +119,16 @@ impl From<CapacityError> for Fields {
     fn from(error: CapacityError) -> Fields {
         Fields::new("capacity", error.to_string())
     }
+}
+
+/// Saved bytes that are not what they should be.
+pub(crate) fn malformed(error: Malformed) -> Failed {
+    Failed::Core(Fields::new("index_format", error.to_string()))
+}
+
+/// A fault in making Arrow of answers.
+pub(crate) fn arrow_error(error: ArrowError) -> Failed {
+    Failed::Python(PyValueError::new_err(error.to_string()))
 }
 
 /// What can go wrong in work done without the GIL.

@@ -1,9 +1,9 @@
 //! `Index`: a population of subscriptions and its matchers.
 
-use crate::arrow::{Payloads, Row, chunks, strings, to_pyarrow};
+use crate::arrow::{Row, chunks, rows, strings, to_pyarrow};
 use crate::attachment;
 use crate::document::{MatchedNode, borrow, namespaces, node_list};
-use crate::errors::{Failed, Fields, work};
+use crate::errors::{Failed, Fields, arrow_error, work};
 use crate::joins::Joins;
 use crate::joins_explained::{self, Given, explained, explanation_dict};
 use crate::matches::{ErrorTable, MatchTable};
@@ -12,7 +12,6 @@ use crate::registration::{self, Columns};
 use crate::settings::{AllLimits, Payload, xpush_settings};
 use crate::transformations::{Graph, ResultTable, Transformations};
 use arrow_array::{Array, RecordBatch, StringArray};
-use arrow_schema::ArrowError;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyMapping};
@@ -74,10 +73,6 @@ pub(crate) struct Index {
 
 /// Registering this many rows at once frees enough memory to be worth giving back.
 const LARGE_BATCH: usize = 10_000;
-
-fn arrow_error(error: ArrowError) -> Failed {
-    Failed::Python(PyValueError::new_err(error.to_string()))
-}
 
 fn matcher_named(name: &str) -> PyResult<Matcher> {
     match name {
@@ -354,13 +349,7 @@ impl Index {
                 return Err(PyValueError::new_err(format!("{count} payloads and {} streams", names.len())));
             }
         }
-        let mut inputs = Vec::with_capacity(count);
-        for chunk in &payloads {
-            let chunk_payloads = Payloads::new(chunk)?;
-            for row in 0..chunk.len() {
-                inputs.push(chunk_payloads.get(row, names.get(inputs.len()).copied().flatten()));
-            }
-        }
+        let inputs = rows(&payloads, &names)?;
         let (matches, errors) = work(py, || self.match_inputs(&inputs, threads, matcher))?;
         Ok((PyRecordBatch::new(matches).into_pyarrow(py)?, PyRecordBatch::new(errors).into_pyarrow(py)?))
     }

@@ -1,8 +1,8 @@
 //! The joins of an index, beside its filters and transformations, and the state that they need.
 
-use crate::arrow::{Payloads, Row, chunks, strings};
+use crate::arrow::{Row, chunks, rows, strings};
 use crate::document::borrow;
-use crate::errors::{Failed, Fields, work};
+use crate::errors::{Failed, Fields, arrow_error, malformed, work};
 use crate::index::Index;
 use crate::joins_explained::tables;
 use crate::matches::ErrorTable;
@@ -20,7 +20,6 @@ use pyo3::types::{PyBytes, PyDict, PyMapping};
 use pyo3_arrow::PyRecordBatch;
 use pyo3_arrow::input::{AnyArray, AnyRecordBatch};
 use sardonyx_core::document::Limits;
-use sardonyx_core::join::bytes::Malformed;
 use sardonyx_core::join::publish::{Failure, Message, Outcome, Refusal, publish, units};
 use sardonyx_core::join::results::hexadecimal;
 use sardonyx_core::join::saved::{encode_witnesses, message, restore, save};
@@ -159,10 +158,6 @@ pub(crate) struct JoinState {
 /// A document taken apart: its timestamp, its units, and subscriptions that failed on it.
 type Taken = (Result<i64, String>, Vec<UnitWitness<'static>>, Vec<Failure>);
 
-fn arrow_error(error: ArrowError) -> Failed {
-    Failed::Python(PyValueError::new_err(error.to_string()))
-}
-
 /// The columns of published documents.
 struct Columns {
     payloads: Vec<ArrayRef>,
@@ -210,34 +205,20 @@ impl Columns {
         Ok(columns)
     }
 
-    fn streams(&self, count: usize) -> Vec<Option<&str>> {
-        match &self.streams {
-            Some(streams) => streams.iter().flat_map(|chunk| chunk.iter()).collect(),
-            None => vec![None; count],
-        }
+    /// The streams: one for each document, or none.
+    fn streams(&self) -> Vec<Option<&str>> {
+        self.streams.iter().flatten().flat_map(|chunk| chunk.iter()).collect()
     }
 
     fn rows(&self) -> PyResult<Vec<Row<'_>>> {
-        let count = self.payloads.iter().map(|chunk| chunk.len()).sum();
-        let streams = self.streams(count);
-        let mut rows = Vec::with_capacity(count);
-        for chunk in &self.payloads {
-            let payloads = Payloads::new(chunk)?;
-            for row in 0..chunk.len() {
-                rows.push(payloads.get(row, streams[rows.len()]));
+        let streams = self.streams();
+        let mut documents = rows(&self.payloads, &streams)?;
+        for (document, text) in documents.iter_mut().zip(rows(&self.texts, &streams)?) {
+            if matches!(document, Row::Missing) {
+                *document = text;
             }
         }
-        let mut at = 0;
-        for chunk in &self.texts {
-            let texts = Payloads::new(chunk)?;
-            for row in 0..chunk.len() {
-                if matches!(rows[at], Row::Missing) {
-                    rows[at] = texts.get(row, streams[at]);
-                }
-                at += 1;
-            }
-        }
-        Ok(rows)
+        Ok(documents)
     }
 }
 
@@ -286,14 +267,11 @@ impl JoinState {
         threads: usize,
     ) -> PyResult<Bound<'py, PyDict>> {
         let columns = Columns::new(payloads, ids, timestamps_us, streams, texts)?;
-        let rows = columns.rows()?;
-        let (tables, repetitions) = work(py, || {
-            let mut errors = ErrorTable::default();
-            let population = index.join_population().read();
-            let messages = self.messages(&population, index, &columns, &rows, threads, &mut errors);
-            let outcome = self.hear_all(&population, messages, together, false, &mut errors);
-            outcome_tables(outcome, errors)
-        })?;
+        let (tables, repetitions) =
+            self.taken_apart(py, index, &columns, threads, |population, messages, mut errors| {
+                let outcome = self.hear_all(population, messages, together, false, &mut errors);
+                outcome_tables(outcome, errors)
+            })?;
         outcome_dict(py, tables, repetitions)
     }
 
@@ -313,14 +291,11 @@ impl JoinState {
         threads: usize,
     ) -> PyResult<Bound<'py, PyDict>> {
         let columns = Columns::new(payloads, ids, timestamps_us, streams, texts)?;
-        let rows = columns.rows()?;
-        let (errors, outcome) = work(py, || {
-            let mut errors = ErrorTable::default();
-            let population = index.join_population().read();
-            let messages = self.messages(&population, index, &columns, &rows, threads, &mut errors);
-            let outcome = self.hear_all(&population, messages, together, true, &mut errors);
-            Ok((errors.finish().map_err(arrow_error)?, outcome))
-        })?;
+        let (errors, outcome) =
+            self.taken_apart(py, index, &columns, threads, |population, messages, mut errors| {
+                let outcome = self.hear_all(population, messages, together, true, &mut errors);
+                Ok((errors.finish().map_err(arrow_error)?, outcome))
+            })?;
         let dict = PyDict::new(py);
         dict.set_item("pairs", outcome.pairs)?;
         dict.set_item("notifications", outcome.count)?;
@@ -344,18 +319,10 @@ impl JoinState {
         threads: usize,
     ) -> PyResult<Bound<'py, PyDict>> {
         let columns = Columns::new(payloads, ids, timestamps_us, streams, texts)?;
-        let rows = columns.rows()?;
-        let tables = work(py, || {
-            let mut errors = ErrorTable::default();
-            let population = index.join_population().read();
-            let messages = self.messages(&population, index, &columns, &rows, threads, &mut errors);
+        let tables = self.taken_apart(py, index, &columns, threads, |_, messages, errors| {
             Ok([witness_table(&messages).map_err(arrow_error)?, errors.finish().map_err(arrow_error)?])
         })?;
-        let dict = PyDict::new(py);
-        for (name, table) in ["witnesses", "errors"].into_iter().zip(tables) {
-            dict.set_item(name, PyRecordBatch::new(table).into_pyarrow(py)?)?;
-        }
-        Ok(dict)
+        table_dict(py, ["witnesses", "errors"], tables)
     }
 
     /// Stage 1 alone, as the tables of the literature: what each document binds, and the values of it.
@@ -370,19 +337,11 @@ impl JoinState {
         streams: Option<AnyArray>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let columns = Columns::new(payloads, ids, timestamps_us, streams, None)?;
-        let rows = columns.rows()?;
-        let found = work(py, || {
-            let mut errors = ErrorTable::default();
-            let population = index.join_population().read();
-            let messages = self.messages(&population, index, &columns, &rows, 1, &mut errors);
+        let found = self.taken_apart(py, index, &columns, 1, |_, messages, _| {
             let documents = messages.iter().map(|message| (message.number, message.witnesses.as_slice()));
             tables(documents).map_err(arrow_error)
         })?;
-        let dict = PyDict::new(py);
-        for (name, table) in ["bindings", "values"].into_iter().zip(found) {
-            dict.set_item(name, PyRecordBatch::new(table).into_pyarrow(py)?)?;
-        }
-        Ok(dict)
+        table_dict(py, ["bindings", "values"], found)
     }
 
     /// Stage 2 alone: joins documents that were taken apart by `witnesses` with the same index.
@@ -470,6 +429,24 @@ impl JoinState {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Takes documents apart without the interpreter's lock, and does something with them.
+    fn taken_apart<'c, T: Send>(
+        &self,
+        py: Python<'_>,
+        index: &Index,
+        columns: &'c Columns,
+        threads: usize,
+        then: impl FnOnce(&Population, Vec<Message<'c>>, ErrorTable) -> Result<T, Failed> + Send,
+    ) -> PyResult<T> {
+        let rows = columns.rows()?;
+        work(py, || {
+            let mut errors = ErrorTable::default();
+            let population = index.join_population().read();
+            let messages = self.messages(&population, index, columns, &rows, threads, &mut errors);
+            then(&population, messages, errors)
+        })
+    }
+
     /// Documents taken apart; what is wrong with some is an error.
     fn messages<'c>(
         &self,
@@ -482,7 +459,7 @@ impl JoinState {
     ) -> Vec<Message<'c>> {
         let times: Vec<Option<i64>> = columns.times.iter().flat_map(|chunk| chunk.iter()).collect();
         let ids: Vec<Option<&str>> = columns.ids.iter().flat_map(|chunk| chunk.iter()).collect();
-        let streams = columns.streams(rows.len());
+        let streams = columns.streams();
         let results = self.lock().settings().results;
         let taken = self.take_apart(population, index.document_limits(), rows, threads, results, errors);
         let mut messages = Vec::with_capacity(taken.len());
@@ -498,7 +475,8 @@ impl JoinState {
             for failure in failures {
                 errors.add(number, Some(&failure.subscription_id), &Fields::from(failure.error));
             }
-            messages.push(Message { number, stream: streams[at], id: ids[at].unwrap_or_default(), time, witnesses });
+            let stream = streams.get(at).copied().flatten();
+            messages.push(Message { number, stream, id: ids[at].unwrap_or_default(), time, witnesses });
         }
         messages
     }
@@ -585,10 +563,6 @@ fn merge(total: &mut Outcome, outcome: Outcome, errors: &mut ErrorTable) {
     total.count += outcome.count;
 }
 
-fn malformed(error: Malformed) -> Failed {
-    Failed::Core(Fields::new("index_format", error.to_string()))
-}
-
 /// Notifications, derived documents and errors, and how many documents were repetitions.
 type Tables = ([RecordBatch; 3], u64);
 
@@ -599,11 +573,20 @@ fn outcome_tables(outcome: Outcome, errors: ErrorTable) -> Result<Tables, Failed
 }
 
 fn outcome_dict<'py>(py: Python<'py>, tables: [RecordBatch; 3], repetitions: u64) -> PyResult<Bound<'py, PyDict>> {
+    let dict = table_dict(py, ["notifications", "derived", "errors"], tables)?;
+    dict.set_item("repetitions", repetitions)?;
+    Ok(dict)
+}
+
+fn table_dict<'py, const N: usize>(
+    py: Python<'py>,
+    names: [&str; N],
+    tables: [RecordBatch; N],
+) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
-    for (name, table) in ["notifications", "derived", "errors"].into_iter().zip(tables) {
+    for (name, table) in names.into_iter().zip(tables) {
         dict.set_item(name, PyRecordBatch::new(table).into_pyarrow(py)?)?;
     }
-    dict.set_item("repetitions", repetitions)?;
     Ok(dict)
 }
 

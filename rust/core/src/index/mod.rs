@@ -8,6 +8,7 @@
 pub mod access;
 mod builder;
 pub mod bulk;
+pub mod bytes;
 mod choice;
 mod columns;
 mod error;
@@ -25,6 +26,7 @@ mod priority;
 mod rows;
 mod segment;
 mod snapshot;
+pub mod stored;
 mod templates;
 mod zones;
 

@@ -5,7 +5,6 @@
 //! (stage 1) finds in a document what any pattern binds. A [`State`] keeps what was published and may still join, and
 //! says what a new document joins with (stage 2); [`publish`] makes notifications of it.
 
-pub mod bytes;
 mod compile;
 mod evaluate;
 pub mod explain;

@@ -93,7 +93,13 @@ pub fn publish(population: &Population, state: &mut State, mut batch: Vec<Messag
     for message in batch {
         latest = latest.max(Some(message.time));
         let Message { number, stream, id, time, witnesses } = message;
-        let arrived = Arrived { stream, id, time, version: population.version(), units: witnesses };
+        let arrived = Arrived {
+            stream: stream.map(Arc::from),
+            id: id.into(),
+            time,
+            version: population.version(),
+            units: witnesses,
+        };
         let mut derived = hear(population, state, number, &arrived, counts_only, &mut outcome);
         while let Some(next) = derived.pop_front() {
             derived.extend(hear_derived(population, state, number, &next, counts_only, &mut outcome));
@@ -122,8 +128,8 @@ fn hear_derived(
     });
     population.give_back(worker);
     let arrived = Arrived {
-        stream: Some(&derived.stream),
-        id: &derived.id,
+        stream: Some(derived.stream.clone()),
+        id: derived.id.as_str().into(),
         time: derived.time,
         version: population.version(),
         units,
@@ -141,9 +147,8 @@ pub fn units<'d>(
 ) -> Vec<UnitWitness<'d>> {
     let found = witnesses(population, worker, published, results || population.publishes());
     for (source, error) in found.failures {
-        let crate::xpath::evaluate::EvaluateError::CostLimit { limit } = error;
         for id in population.readers(source) {
-            fail(Failure { number: 0, subscription_id: id, error: TransformError::CostLimit { limit } });
+            fail(Failure { number: 0, subscription_id: id, error: error.into() });
         }
     }
     found.units
@@ -158,7 +163,7 @@ fn hear(
     counts_only: bool,
     outcome: &mut Outcome,
 ) -> VecDeque<Derived> {
-    match state.admit(arrived.stream, arrived.id, arrived.time) {
+    match state.admit(arrived) {
         Admission::Fresh => {}
         Admission::Repetition => {
             outcome.repetitions += 1;
@@ -177,9 +182,8 @@ fn hear(
     outcome.pairs += joined.pairs;
     outcome.count += joined.count;
     for (query, error) in joined.failures {
-        let crate::xpath::evaluate::EvaluateError::CostLimit { limit } = error;
         for id in population.askers(query) {
-            outcome.failures.push(Failure { number, subscription_id: id, error: TransformError::CostLimit { limit } });
+            outcome.failures.push(Failure { number, subscription_id: id, error: error.into() });
         }
     }
     let mut told = Vec::new();

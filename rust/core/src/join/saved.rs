@@ -3,13 +3,13 @@
 //! A saved state names the parts of its population by what they are, so it can go on with another population: after a
 //! restart, or with a later generation.
 
-use super::bytes::{Malformed, Read, Reader, Writer};
 use super::names::{Name, Names};
 use super::population::Population;
 use super::publish::Message;
 use super::state::State;
 use super::unit::{Cell, NOT_POSTED, Part, Unit};
 use super::witnesses::{Binding, RootText, UnitWitness, Witness};
+use crate::index::bytes::{Malformed, Read, Reader, Writer};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use smallvec::SmallVec;

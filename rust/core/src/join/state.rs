@@ -47,15 +47,22 @@ pub enum Admission {
 #[derive(Debug)]
 pub struct Arrived<'a> {
     /// Its stream.
-    pub stream: Option<&'a str>,
+    pub stream: Option<Arc<str>>,
     /// Its id.
-    pub id: &'a str,
+    pub id: Arc<str>,
     /// Its timestamp, in microseconds.
     pub time: i64,
     /// The version of the population by which it was taken apart.
     pub version: u64,
     /// Its units.
     pub units: Vec<UnitWitness<'a>>,
+}
+
+impl Arrived<'_> {
+    /// What a repetition has in common with it.
+    fn key(&self) -> (i64, Name) {
+        (self.time, (self.stream.clone(), self.id.clone()))
+    }
 }
 
 /// The state has no room for a document; nothing of it was kept or joined.
@@ -210,14 +217,14 @@ impl State {
     }
 
     /// Whether a document is to be heard; counts those that are not.
-    pub fn admit(&mut self, stream: Option<&str>, id: &str, time: i64) -> Admission {
+    pub fn admit(&mut self, arrived: &Arrived<'_>) -> Admission {
         if let Some(watermark) = self.watermark()
-            && time < watermark
+            && arrived.time < watermark
         {
             self.counters.late += 1;
             return Admission::Late(watermark);
         }
-        if self.seen.contains(&(time, (stream.map(Arc::from), Arc::from(id)))) {
+        if self.seen.contains(&arrived.key()) {
             self.counters.repetitions += 1;
             return Admission::Repetition;
         }
@@ -318,7 +325,7 @@ impl State {
             document,
             root: witness.bindings[0].node,
             text: witness.text.clone(),
-            name: name_hash(arrived.stream, arrived.id),
+            name: name_hash(arrived.stream.as_deref(), &arrived.id),
         };
         self.serial += 1;
         Unit {
@@ -443,7 +450,7 @@ impl State {
 
     /// Puts down a document that has units.
     pub(super) fn enter(&mut self, arrived: &Arrived<'_>) -> DocumentId {
-        self.enter_named(arrived.stream.map(Arc::from), arrived.id.into(), arrived.time)
+        self.enter_named(arrived.stream.clone(), arrived.id.clone(), arrived.time)
     }
 
     /// Puts down a document by its names.
@@ -464,7 +471,7 @@ impl State {
     /// Remembers that a document was heard.
     pub(super) fn note(&mut self, arrived: &Arrived<'_>) {
         self.counters.documents += 1;
-        self.seen.insert((arrived.time, (arrived.stream.map(Arc::from), Arc::from(arrived.id))));
+        self.seen.insert(arrived.key());
     }
 
     /// What a document will take, as far as it can be known before it is looked at.

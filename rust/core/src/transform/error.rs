@@ -1,5 +1,6 @@
 //! Why a transformation of one document gave up.
 
+use crate::xpath::evaluate::EvaluateError;
 use std::fmt;
 
 /// An error while a query is evaluated on a document.
@@ -23,6 +24,13 @@ impl TransformError {
     /// A dynamic error.
     pub fn dynamic(code: &'static str, message: impl Into<String>) -> TransformError {
         TransformError::Dynamic { code, message: message.into() }
+    }
+}
+
+impl From<EvaluateError> for TransformError {
+    fn from(error: EvaluateError) -> TransformError {
+        let EvaluateError::CostLimit { limit } = error;
+        TransformError::CostLimit { limit }
     }
 }
 

@@ -60,6 +60,27 @@ pub fn parse<'t>(text: &'t str, context: &StaticContext<'t>) -> Result<Module, X
     Ok(Module { body, slots: parser.constructed.len() as Slot })
 }
 
+/// The end of the comment that begins at `start`, if it has one; comments nest.
+pub(crate) fn comment_end(text: &str, start: usize) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let mut open = 1;
+    let mut at = start + 2;
+    while open > 0 {
+        match bytes.get(at..at + 2)? {
+            b"(:" => {
+                open += 1;
+                at += 2;
+            }
+            b":)" => {
+                open -= 1;
+                at += 2;
+            }
+            _ => at += 1,
+        }
+    }
+    Some(at)
+}
+
 /// A text being parsed.
 pub(super) struct Parser<'t> {
     pub(super) text: &'t str,
@@ -181,7 +202,6 @@ impl<'t> Parser<'t> {
 
     /// Skips white space and comments. A comment that does not end is left for the next expectation to fail on.
     pub(super) fn skip(&mut self) {
-        let bytes = self.text.as_bytes();
         loop {
             while matches!(self.byte(0), b' ' | b'\t' | b'\n' | b'\r') {
                 self.at += 1;
@@ -189,22 +209,7 @@ impl<'t> Parser<'t> {
             if !(self.byte(0) == b'(' && self.byte(1) == b':') {
                 return;
             }
-            let mut open = 1;
-            let mut at = self.at + 2;
-            while open > 0 {
-                match bytes.get(at..at + 2) {
-                    Some(b"(:") => {
-                        open += 1;
-                        at += 2;
-                    }
-                    Some(b":)") => {
-                        open -= 1;
-                        at += 2;
-                    }
-                    Some(_) => at += 1,
-                    None => return,
-                }
-            }
+            let Some(at) = comment_end(self.text, self.at) else { return };
             self.at = at;
         }
     }

@@ -2,6 +2,7 @@
 
 use super::error::{Outcome, XsclError, XsclErrorKind};
 use crate::document::chars::{is_name_char, is_name_start, is_space};
+use crate::xquery::parser;
 use std::borrow::Cow;
 
 /// What sort of token.
@@ -86,26 +87,10 @@ pub(super) fn is_keyword(word: &str, capitals: &str) -> bool {
     word == capitals || word.bytes().eq(capitals.bytes().map(|byte| byte.to_ascii_lowercase()))
 }
 
-/// The end of the comment that begins at `start`; comments nest.
+/// The end of the comment that begins at `start`.
 fn comment_end(text: &str, start: usize) -> Outcome<usize> {
-    let bytes = text.as_bytes();
-    let mut open = 1;
-    let mut at = start + 2;
-    while open > 0 {
-        match bytes.get(at..at + 2) {
-            Some(b"(:") => {
-                open += 1;
-                at += 2;
-            }
-            Some(b":)") => {
-                open -= 1;
-                at += 2;
-            }
-            Some(_) => at += 1,
-            None => return Err(XsclError::new(XsclErrorKind::Syntax, "this comment does not end", text, start)),
-        }
-    }
-    Ok(at)
+    let unfinished = || XsclError::new(XsclErrorKind::Syntax, "this comment does not end", text, start);
+    parser::comment_end(text, start).ok_or_else(unfinished)
 }
 
 /// The first place from `at` on that is neither white space nor in a comment.
