@@ -107,7 +107,7 @@ class _Reader:
 
     def path(self, separator: str) -> tuple[Step, ...]:
         steps = []
-        found = self.need(separator)
+        found: str | None = self.need(separator)
         while found is not None:
             steps.append(self.step("//" if found.endswith("//") else "/"))
             found = self.find("//?")

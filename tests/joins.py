@@ -112,7 +112,9 @@ class Tree:
             if item.is_attribute:  # type: ignore[attr-defined]
                 return Node((owner, 1, item.attrname), str(item), item)  # type: ignore[attr-defined]
             return Node((owner, 2, item.is_tail), str(item), item)  # type: ignore[attr-defined]
-        return Node((self.numbers[item], 0, ""), _string(item) if isinstance(item.tag, str) else item.text or "", item)
+        return Node(
+            (self.numbers[item], 0, ""), str(_string(item)) if isinstance(item.tag, str) else item.text or "", item
+        )
 
 
 _string = etree.XPath("string()")
@@ -465,7 +467,7 @@ class Definition:
             ]
             for number, block in enumerate(query.blocks)
         ]
-        chosen = [(row,) for _, rows in heard[0] for row in rows]
+        chosen: list[tuple[Row, ...]] = [(row,) for _, rows in heard[0] for row in rows]
         for operator, right in zip(query.operators, heard[1:], strict=True):
             chosen = [
                 (*left, row)
@@ -480,22 +482,22 @@ class Definition:
                 raise TooManyError
         distinct: dict[Any, Notification] = {}
         used = None if query.select is None else query.select.variables()
-        for rows in chosen:
+        for choice in chosen:
             if used is None:
-                nodes = tuple((str(number), row.root.place) for number, row in enumerate(rows))
+                nodes = tuple((str(number), row.root.place) for number, row in enumerate(choice))
             else:
                 nodes = tuple(
-                    sorted((name, node.place) for row in rows for name, node in row.nodes.items() if name in used)
+                    sorted((name, node.place) for row in choice for name, node in row.nodes.items() if name in used)
                 )
-            keys = tuple(row.message.key for row in rows)
+            keys = tuple(row.message.key for row in choice)
             if (keys, nodes) not in distinct:
                 distinct[keys, nodes] = Notification(
                     registered.subscription.id,
-                    tuple(row.message.id for row in rows),
+                    tuple(row.message.id for row in choice),
                     nodes,
-                    result_of(query, plan.paths, rows),
-                    tuple(row.message.timestamp_us for row in rows),
-                    max(row.message.timestamp_us for row in rows),
+                    result_of(query, plan.paths, choice),
+                    tuple(row.message.timestamp_us for row in choice),
+                    max(row.message.timestamp_us for row in choice),
                     max(batches[key] for key in keys),
                 )
         return list(distinct.values())

@@ -19,7 +19,7 @@ from tests.joins import Definition, canonical
 from tests.shared_data import needs_cases
 
 CASES = join_cases.load()
-CASE_COUNT = 74
+CASE_COUNT = 76
 REFUSED_COUNT = 63
 SHARED_CASES = {"join-window-boundary", "join-equal-timestamps", "join-late-events", "join-restart-mid-window"}
 WAYS = ("as written", "restarted", "together", "together turned round", "together shuffled")

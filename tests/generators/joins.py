@@ -97,7 +97,7 @@ class Schema:
         """The ways from an element to elements below it."""
         if depth == 0:
             return []
-        ways = []
+        ways: list[tuple[str, ...]] = []
         for child, _ in self.children.get(name, ()):
             ways.append((child,))
             ways += [(child, *way) for way in self.below(child, depth - 1)]
@@ -274,9 +274,9 @@ class _Maker:
         self.schema = random.choice(SCHEMAS)
         self.alphabet = random.choice(ALPHABETS)
         # Prefixes of documents and queries: no namespace, a prefix, or a default namespace in documents or queries.
-        self.document_prefix, self.query_prefix = random.choice(
-            ((None, None), (None, None), (None, None), ("", "p"), ("d", "p"), ("d", ""), ("", ""))
-        )
+        none: tuple[str | None, str | None] = (None, None)
+        prefixes = random.choice((none, none, none, ("", "p"), ("d", "p"), ("d", ""), ("", "")))
+        self.document_prefix, self.query_prefix = prefixes
         self.numbered = random.random() < 0.7
         self.dense = random.random() < 0.7
         self.unit_us = random.choice((1, 10, 1_000, 1_000_000, 3_600_000_000))
