@@ -138,8 +138,8 @@ mod tests {
         let c = paths.intern(".//b:x[@k = 'v']/text()", &context(&[("b", "urn:b")])).unwrap();
         assert_eq!((a == b, a == c), (true, false));
         let text = &paths.get(a).text;
-        assert_eq!(&**text, ".//n0:x[@k = 'v']/text()");
-        assert_eq!(join("/r", text), "/r//n0:x[@k = 'v']/text()");
+        assert_eq!(&**text, ".//n0:x[@k = \"v\"]/text()");
+        assert_eq!(join("/r", text), "/r//n0:x[@k = \"v\"]/text()");
         assert_eq!(join("/r", "@k"), "/r/@k");
     }
 }
