@@ -6,6 +6,7 @@ that a default namespace can be put in for libxml2, which knows none.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,11 @@ class Operand:
     variable: str
     path: tuple[Step, ...] = ()
     normals: tuple[str, ...] = ()
+
+    @cached_property
+    def name(self) -> str:
+        """The name of the node that it stands for: its variable's, or one for its path below that variable."""
+        return f"{self.variable}{self.path}" if self.path else self.variable
 
 
 @dataclass(frozen=True)

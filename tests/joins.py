@@ -132,6 +132,7 @@ class Paths:
         if self._default:
             names[DEFAULT_PREFIX] = names.pop("")
         self._namespaces = tuple(sorted(names.items()))
+        self._texts: dict[int, str] = {}
 
     def select(self, item: Any, text: str) -> list[Any]:
         """The nodes that an XPath leads to from an element."""
@@ -152,6 +153,11 @@ class Paths:
         return text.replace("~", self._default)
 
     def _step(self, step: Step) -> str:
+        if id(step) not in self._texts:  # the query keeps its steps, so that their identities stay their own
+            self._texts[id(step)] = self._text(step)
+        return self._texts[id(step)]
+
+    def _text(self, step: Step) -> str:
         asked = "".join(f"[{' and '.join(map(self._conjunct, predicate))}]" for predicate in step.predicates)
         return f"{step.separator}{self._test(step.test)}{asked}"
 
@@ -226,18 +232,13 @@ def _operands(operands: Sequence[Operand], chosen: Bindings, paths: Paths, tree:
         start = chosen[operand.variable].item
         assert not isinstance(start, str), "no paths below attributes and texts here"
         nodes = [tree.node(item) for item in paths.select(start, paths.relative(operand.path))]
-        ways = [way | {name_of(operand): node} for way in ways for node in nodes]
+        ways = [way | {operand.name: node} for way in ways for node in nodes]
     yield from ways
-
-
-def name_of(operand: Operand) -> str:
-    """The name of the node that an operand stands for: its variable's, or one for its path below that variable."""
-    return f"{operand.variable}{operand.path}" if operand.path else operand.variable
 
 
 def value_of(operand: Operand, nodes: Bindings) -> str:
     """What is compared."""
-    value = nodes[name_of(operand)].value
+    value = nodes[operand.name].value
     for normal in reversed(operand.normals):
         if normal == "normalize-space":
             value = " ".join(
@@ -263,7 +264,7 @@ class Plan:
             for equality in operator.equalities:
                 for operand in (equality.left, equality.right):
                     wanted = self.operands[self.block_of(operand.variable)]
-                    if operand.path and all(name_of(operand) != name_of(each) for each in wanted):
+                    if operand.path and all(operand.name != each.name for each in wanted):
                         wanted.append(operand)
 
     def block_of(self, variable: str) -> int:
@@ -397,6 +398,7 @@ class Definition:
         self.seen: set[tuple[str | None, str, int]] = set()
         self.accepted: list[tuple[Message, int]] = []
         self.registered: list[Registered] = []
+        self.hears = False
 
     def register(self, subscription: Subscription) -> None:
         """Register a subscription, which replaces one of its id; a cycle of streams is refused."""
@@ -415,7 +417,8 @@ class Definition:
     def publish(self, messages: Iterable[Message]) -> Report:
         """A batch of documents, judged against the watermark that the batches before it left."""
         late, repetitions = [], 0
-        if not self.registered:  # time begins with the first join
+        self.hears = self.hears or any(each.until is None for each in self.registered)
+        if not self.hears:
             self.batch += 1
             return Report([], 0)
         arrived = []

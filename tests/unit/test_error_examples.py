@@ -26,7 +26,7 @@ EXAMPLES: dict[str, Callable[[Path], object]] = {
     "not_xpath_1": lambda _: Broker().register("s", "for $x in /a return $x"),
     "unbound_prefix": lambda _: Broker().register("s", "/p:a"),
     "query_limit": lambda _: Broker(BrokerSettings(limits=Limits(query_bytes=10))).register("s", "/a/b/c/d/e/f/g"),
-    "unsupported": lambda _: Broker().register("s", "S//a->x JOIN{x=y,0} S//b->y", language="xscl"),
+    "unsupported": lambda _: Broker().register("s", "select 1", language="sql"),
     "invalid_field": lambda _: Broker().register(Subscription("", "/a")),
     "unknown_subscription": lambda _: Broker().explain("nobody", "<a/>"),
     "dynamic_error": lambda _: transformation("for $x in /a return $x + 1").transform("<a>one</a>"),

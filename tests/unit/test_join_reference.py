@@ -15,6 +15,7 @@ from benchmarks.peers.join_witnesses import Witnesses
 from sardonyx import Broker, BrokerSettings, Document
 from sardonyx.config import JoinSettings
 from sardonyx.joins.reference import JoinQuery, JoinReference, Match
+from sardonyx.joins.session import JoinSession
 from sardonyx.joins.slices import Slices
 from sardonyx.joins.statements import Sharing, conjunctive_query
 from sardonyx.joins.templates import JoinGraph
@@ -325,3 +326,13 @@ def test_the_broker_finds_the_same(name: str, sharing: Sharing) -> None:
     theirs = reference.publish(times, *witnesses.of(list(workload.documents)))
     assert ours == [found[:3] for found in theirs]
     assert len(ours) > 100
+
+    # And with the queries and witnesses as the core sees them.
+    described = broker.index.join_queries()
+    ids = pa.array([str(number) for number in range(len(published))])
+    moments = pa.array([time for time, _ in times], pa.int64())
+    state = JoinSession(JoinSettings(), 10**6).state
+    seen = state.witness_tables(broker.index, pa.array(list(workload.documents)), ids, moments)
+    found = JoinReference(described, sharing=sharing).publish(times, seen["bindings"], seen["values"])
+    names = {each["query"]: int(*each["subscriptions"]) for each in described}
+    assert sorted((names[match.query], *match[1:3]) for match in found) == ours

@@ -1,5 +1,6 @@
 """The definition of joins against answers worked out by hand, so that it is not only checked against the engine."""
 
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -20,6 +21,7 @@ from tests.join_queries import (
     Subscription,
     variables_of,
 )
+from tests.join_reader import read
 from tests.join_text import to_text, window_text
 from tests.joins import Definition, RefusedError, canonical
 
@@ -361,6 +363,22 @@ def test_scenarios_are_decided_by_their_seed() -> None:
     """The same seed gives the same scenario, and different seeds different ones."""
     assert str(scenario(7)) == str(scenario(7))
     assert len({str(scenario(seed)) for seed in range(50)}) == 50
+
+
+def test_texts_are_read_as_they_were_written() -> None:
+    """What the writer makes of a structure, in any spelling, the reader reads as one that means the same."""
+    for seed in range(60):
+        written = scenario(seed)
+        actions = []
+        for action in written.actions:
+            if action.subscription is not None:
+                query = read(action.text, action.subscription.query.namespaces)
+                select = action.subscription.query.select  # of constructors, the reader takes only the variables
+                query = replace(query, select=select)
+                action = replace(action, subscription=replace(action.subscription, query=query))
+            actions.append(action)
+        again = replace(written, actions=tuple(actions))
+        assert join_runs.expected(written).difference(join_runs.expected(again)) is None, seed
 
 
 def test_reducer() -> None:

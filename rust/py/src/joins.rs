@@ -245,6 +245,7 @@ impl Columns {
 impl JoinState {
     #[new]
     #[pyo3(signature = (*, lateness_us, state_bytes, memory_bytes, results, cost_limit, timestamps=None, namespaces=None))]
+    #[allow(clippy::too_many_arguments)] // they are Python's
     fn new(
         py: Python<'_>,
         lateness_us: i64,
@@ -432,7 +433,7 @@ impl JoinState {
         let counters = state.counters();
         let [documents, units, values, classes] = state.sizes();
         let decisions = state.decisions();
-        let (sets, decided) = decisions.len();
+        let (sets, decided) = decisions.counts();
         for (name, count) in [
             ("join_documents", counters.documents),
             ("join_late_documents", counters.late),

@@ -39,6 +39,9 @@ impl CompiledPath {
     }
 }
 
+/// Prefixes and their namespaces.
+type Bindings = Vec<(Box<str>, Box<str>)>;
+
 /// All paths of a population. They stay when nothing uses them any more.
 #[derive(Debug, Default)]
 pub struct Paths {
@@ -48,7 +51,7 @@ pub struct Paths {
     by_text: HashMap<Arc<str>, PathId, FixedState>,
     /// As written, together with the namespaces it was written with: most are met many times.
     as_written: HashMap<(u32, Box<str>), PathId, FixedState>,
-    contexts: HashMap<Vec<(Box<str>, Box<str>)>, u32, FixedState>,
+    contexts: HashMap<Bindings, u32, FixedState>,
     /// A prefix for each namespace that subscriptions have named.
     prefixes: Vec<(String, String)>,
 }
@@ -59,7 +62,7 @@ impl Paths {
     /// # Errors
     /// If it is no XPath 1.0 expression that the context admits.
     pub fn intern(&mut self, text: &str, context: &StaticContext<'_>) -> Result<PathId, XPathError> {
-        let namespaces: Vec<(Box<str>, Box<str>)> =
+        let namespaces: Bindings =
             context.namespaces.iter().map(|(prefix, uri)| ((*prefix).into(), (*uri).into())).collect();
         let next = self.contexts.len() as u32;
         let known = *self.contexts.entry(namespaces).or_insert(next);

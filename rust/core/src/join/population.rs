@@ -129,7 +129,7 @@ impl Population {
 
     /// How many subscriptions there are.
     pub fn len(&self) -> usize {
-        self.subscriptions.len()
+        self.subscriptions.count()
     }
 
     /// Whether there is none.

@@ -83,7 +83,7 @@ impl Classes {
     }
 
     /// How many classes there are.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.ids.len()
     }
 }
@@ -218,7 +218,7 @@ impl Decisions {
     }
 
     /// How many sets and decisions are remembered.
-    pub fn len(&self) -> (usize, usize) {
+    pub fn counts(&self) -> (usize, usize) {
         (self.sets.len(), self.decided.len())
     }
 

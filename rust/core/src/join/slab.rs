@@ -41,7 +41,7 @@ impl<T> Slab<T> {
     }
 
     /// How many there are.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.items.len() - self.free.len()
     }
 

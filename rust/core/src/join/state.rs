@@ -14,7 +14,7 @@ use hashbrown::HashMap;
 use smallvec::SmallVec;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
-use std::hash::{BuildHasher, Hash, Hasher};
+use std::hash::BuildHasher;
 use std::sync::Arc;
 
 /// Settings of a state.
@@ -193,7 +193,7 @@ impl State {
 
     /// How many documents, units, values and classes are kept.
     pub fn sizes(&self) -> [usize; 4] {
-        [self.documents.len(), self.units.len(), self.values.len(), self.classes.len()]
+        [self.documents.count(), self.units.count(), self.values.count(), self.classes.count()]
     }
 
     /// What was decided once and is remembered.
@@ -477,9 +477,7 @@ impl State {
 
 /// A hash of a document's stream and id; never zero.
 fn name_hash(stream: Option<&str>, id: &str) -> u64 {
-    let mut hasher = FixedState::with_seed(0).build_hasher();
-    (stream, id).hash(&mut hasher);
-    hasher.finish().max(1)
+    FixedState::with_seed(0).hash_one((stream, id)).max(1)
 }
 
 /// Slots of definitions that have several nodes.

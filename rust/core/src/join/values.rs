@@ -133,8 +133,8 @@ impl Values {
     }
 
     /// How many values there are.
-    pub fn len(&self) -> usize {
-        self.entries.len()
+    pub fn count(&self) -> usize {
+        self.entries.count()
     }
 
     /// What they and their postings take.
