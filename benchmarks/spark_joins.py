@@ -88,7 +88,7 @@ def _compare(spark: SparkSession, folder: Path, batches: int) -> Iterator[Figure
         }
         yield Figure(title, name, rate, "rows/s", details=details, about=about)
         for number, batch in enumerate(way):
-            state = f"{title}: what is kept"
+            state = f"{title}, what is kept"
             axis = "micro-batch"
             yield Figure(state, name, batch.state_bytes / 1e6, "MB", at=number, axis=axis, about="After each batch.")
     kept = [batch.state_bytes for batch in ways["Sardonyx"][WARM_UP:]]

@@ -135,8 +135,14 @@ def _explain(out: Console, data: Path) -> None:
 
 def _next_steps(out: Console, data: Path, results: Path | None) -> None:
     steps = [
-        ("the same without Spark", f"sardonyx match -s {data / 'subscriptions.yaml'} --timestamp {_SENT} {data / 'alerts'}"),
-        ("as JSON lines", f"sardonyx match --json -s {data / 'subscriptions.yaml'} --timestamp {_SENT} {data / 'alerts'}"),
+        (
+            "the same without Spark",
+            f"sardonyx match -s {data / 'subscriptions.yaml'} --timestamp {_SENT} {data / 'alerts'}",
+        ),
+        (
+            "as JSON lines",
+            f"sardonyx match --json -s {data / 'subscriptions.yaml'} --timestamp {_SENT} {data / 'alerts'}",
+        ),
         (
             "any other pair",
             f"sardonyx explain -s {data / 'subscriptions.yaml'} --id taurus {data / 'alerts' / _EXPLAINED[1]}",
