@@ -118,6 +118,6 @@ def test_the_changelog_names_this_version(repository: Path) -> None:
 def test_every_statistic_is_described(repository: Path) -> None:
     broker = sardonyx.Broker()
     broker.register("1", "/a")
-    pages = [(repository / "docs" / name).read_text() for name in ("index-at-scale.md", "xpush.md")]
+    pages = [(repository / "docs" / name).read_text() for name in ("index-at-scale.md", "xpush.md", "joins.md")]
     described = set(re.findall(r"`(\w+)`", "".join(pages)))
     assert set(broker.stats()) - described == set()

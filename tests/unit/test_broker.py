@@ -45,7 +45,7 @@ def test_register_raises_what_is_wrong(broker: Broker) -> None:
     with pytest.raises(QuerySyntaxError) as caught:
         broker.register("x", "/a[")
     assert caught.value.subscription_id == "x"
-    with pytest.raises(UnsupportedError, match="'xscl' is not available; there are 'xpath'"):
+    with pytest.raises(UnsupportedError, match="'sql' is not available; there are 'xpath'"):
         broker.register("x", "select 1", language="sql")
     with pytest.raises(QuerySyntaxError):
         broker.register("x", "for $a in", language="xquery")

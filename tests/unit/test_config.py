@@ -16,7 +16,7 @@ def test_every_setting_is_described(cls: type[Any]) -> None:
     assert [name for name, *_ in described] == [item.name for item in dataclasses.fields(cls)]
     for name, _default, unit, doc in described:
         assert doc.endswith("."), name
-        assert unit or name in ("limits", "xpush", "elements"), name
+        assert unit or name in ("limits", "xpush", "elements", "joins"), name
 
 
 @pytest.mark.parametrize(

@@ -82,17 +82,24 @@ impl<'q> Blocks<'q> {
         let (source, _) = parts.source(SourceKind::Pattern { stream, path: root });
         held.sources.push(source);
         let mut definitions: Vec<DefinitionId> = Vec::with_capacity(reduced.nodes.len());
-        let mut keys: Vec<DefinitionKey> = Vec::with_capacity(reduced.nodes.len());
-        for (node, (path, from_root)) in reduced.nodes.iter().zip(ways) {
+        let mut keys: Vec<(DefinitionKey, bool)> = Vec::with_capacity(reduced.nodes.len());
+        for (place, (node, (path, from_root))) in reduced.nodes.iter().zip(ways).enumerate() {
             let parent = node.parent.map(|parent| definitions[usize::from(parent)]);
             let mut key = DefinitionKey { parent, source, path, copy: 0 };
-            while keys.contains(&key) {
+            let is_path = self.is_path(number, place);
+            // Equal paths in equalities are one node, however they are spelled; variables are each their own.
+            if is_path && let Some(known) = keys.iter().position(|other| *other == (key.clone(), true)) {
+                definitions.push(definitions[known]);
+                keys.push((key, false));
+                continue;
+            }
+            while keys.iter().any(|(other, _)| *other == key) {
                 key.copy += 1;
             }
             definitions.push(parts.definition(key.clone(), Some(from_root)));
-            keys.push(key);
+            held.definitions.push(definitions[place]);
+            keys.push((key, is_path));
         }
-        held.definitions.extend(&definitions);
         let known = (0_u16..)
             .zip(&reduced.places)
             .filter_map(|(node, place)| {
@@ -100,6 +107,17 @@ impl<'q> Blocks<'q> {
             })
             .collect();
         Ok(Unit { source, known })
+    }
+
+    /// Whether a node that matters was made of a path in an equality: it has no variable, and nothing hangs from it.
+    fn is_path(&self, block: usize, place: usize) -> bool {
+        let nodes = &self.query.blocks[block].nodes;
+        let own = self.reduced[block].places.iter().position(|other| other.map(usize::from) == Some(place));
+        own.is_some_and(|own| {
+            own > 0
+                && nodes[own].variable.is_none()
+                && nodes.iter().all(|node| node.parent.map(usize::from) != Some(own))
+        })
     }
 
     /// The nodes left of operator `number + 1` that are looked at later: what step `number` has to give out.

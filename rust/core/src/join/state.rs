@@ -130,6 +130,9 @@ pub struct Counters {
     pub proofs: u64,
 }
 
+/// What a value takes at most besides its text: its entry, a posting, a cell.
+const VALUE_BYTES: usize = 128;
+
 type Name = (Option<Arc<str>>, Arc<str>);
 
 /// The state.
@@ -467,11 +470,12 @@ impl State {
     /// What a document will take, as far as it can be known before it is looked at.
     pub(super) fn estimate(&self, arrived: &Arrived<'_>) -> usize {
         let unit = |unit: &UnitWitness<'_>| {
-            let values: usize = unit.values.iter().map(|witness| witness.value.len().min(64) + 64).sum();
+            let values: usize = unit.values.iter().map(|witness| witness.value.len().min(64) + VALUE_BYTES).sum();
             let text = unit.text.as_ref().map_or(0, |text| text.xml.len());
             size_of::<Unit>() + size_of::<Head>() + values + text + unit.bindings.len() * size_of::<Binding>()
         };
-        arrived.units.iter().map(unit).sum()
+        let units: usize = arrived.units.iter().map(unit).sum();
+        units + size_of::<DocumentEntry>() + arrived.id.len() + 16
     }
 }
 
