@@ -129,7 +129,10 @@ def _rate(title: str, label: str, ms: float, at: float, axis: str, about: str, *
 def _by_number(name: str, label: str, numbers: str, kind: str, counts: Sequence[int], sizes: Sizes) -> Iterator[Figure]:
     """Throughput of pairs by number of queries, with all peers."""
     title = f"{_NAME}, {numbers}, {label}, {kind}"
-    about = "X: with nothing remembered; one query at a time is told from some of the queries"
+    about = (
+        f"pairs of documents a second by number of queries, where the two agree in all leaves ({label}) and with no "
+        "others; first pair: with nothing remembered; one query at a time is told from some of the queries"
+    )
     all_drawn = draw(name, counts[-1], 1, kind=kind, document_shape={"values": 1})
     document = all_drawn.documents[0]
     for count in counts:
@@ -243,7 +246,7 @@ def _feeds(sizes: Sizes) -> Iterator[Figure]:
         place: dict[str, Any] = {"at": count, "axis": "queries", "about": about, "details": run}
         yield Figure(title, "Sardonyx", sizes.items / run["seconds"], "items/s", bar, at_least=True, **place)
     fewer, most = sizes.feed_queries[-2:]
-    # Nearly all results are of equal channels alone, and counting so many takes long whatever the rest costs.
+    # Nearly all results are of equal channels alone: whether it is they that take the time.
     run = apart([query for query in drawn.queries if _CHANNELS_ALONE not in query])
     name = f"{most:,} queries less those for equal channels alone"
     yield Figure(title, name, sizes.items / run["seconds"], "items/s", details=run)
