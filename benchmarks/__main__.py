@@ -25,6 +25,7 @@ BENCHMARKS = {
     "parsing": "bare parsing, beside expat and libxml2",
     "latency": "matching while another thread registers",
     "spark_throughput": "Spark from end to end, beside the same work in process and xpath_boolean",
+    "spark_joins": "joins in micro-batches on Spark, beside its own stream-stream join over the same rows",
 }
 
 

@@ -27,7 +27,7 @@ from sardonyx.config import JoinSettings
 from sardonyx.spark import JoinStateError, join_state
 from sardonyx.spark.join_state import JoinEngine
 
-SCENARIOS = PAIRS // 200
+SCENARIOS = PAIRS // 400
 
 
 @pytest.fixture(autouse=True)

@@ -42,7 +42,7 @@ from sardonyx.spark import (
     statistics,
 )
 
-SCENARIOS = PAIRS // 200
+SCENARIOS = PAIRS // 300
 LATENESS_US = 45_000_000
 MOST = 500_000
 

@@ -22,6 +22,9 @@ from sardonyx.subscriptions import open_broker
 _EXPLAINED = ("bright-bursts", "Fermi-GBM_Flt_Pos_2014-04-25T00_19_51.97_420077994_75-013.xml")
 """The subscription and the alert that the demonstration explains."""
 
+_SENT = "/*/Who/Date"
+"""Where an alert says when it was sent."""
+
 _RESULT_CHARACTERS = 300
 """Length of the longest result that is shown as an example."""
 
@@ -30,11 +33,11 @@ _RESULT_CHARACTERS = 300
 @click.option("--keep", type=click.Path(file_okay=False, path_type=Path), metavar="FOLDER",
               help="Keep the pipeline's results in this folder.  [default: a temporary one]")  # fmt: skip
 def demo(keep: Path | None) -> None:
-    """Run the Spark pipeline over 100 astronomical alerts and 37 subscriptions, and show what came of it.
+    """Run the Spark pipeline over 100 astronomical alerts and 38 subscriptions, and show what came of it.
 
     The alerts are messages that satellites sent in 2014 and 2018; one was cut off on purpose and one subscription has a
-    mistake, to show dead letters. Three subscriptions are transformations, which make small reports of alerts. Needs
-    the extra: pip install 'sardonyx[spark]'.
+    mistake, to show dead letters. Three subscriptions are transformations, which make small reports of alerts, and one
+    is a join, of alerts about the same burst. Needs the extra: pip install 'sardonyx[spark]'.
 
     \b
     Examples:
@@ -47,7 +50,8 @@ def demo(keep: Path | None) -> None:
         results = keep if keep is not None else Path(scratch) / "results"
         config = spark.PipelineConfig.from_mapping(
             {
-                "source": {"kind": "files", "path": str(data / "alerts"), "glob": "*.xml"},
+                "source": {"kind": "files", "path": str(data / "alerts"), "glob": "*.xml", "stream": "alerts"},
+                "joins": {"timestamps": {"alerts": _SENT}},
                 "subscriptions": str(data / "subscriptions.yaml"),
                 "sink": {"kind": "parquet", "path": str(results)},
             }
@@ -61,7 +65,7 @@ def demo(keep: Path | None) -> None:
         letters = spark.read_dead_letters(session, results).toArrow().to_pylist()
         _head(out, "2. Who hears what")
         _show_notifications(out, data, notifications)
-        _head(out, "3. What transformations made of alerts: one result of each")
+        _head(out, "3. What transformations made of alerts, and a join of two: one result of each")
         _show_results(out, notifications)
         _head(out, "4. What could not be processed, and why")
         out.print(common.refusals("Dead letters", [_letter(row) for row in letters]))
@@ -131,8 +135,14 @@ def _explain(out: Console, data: Path) -> None:
 
 def _next_steps(out: Console, data: Path, results: Path | None) -> None:
     steps = [
-        ("the same without Spark", f"sardonyx match -s {data / 'subscriptions.yaml'} {data / 'alerts'}"),
-        ("as JSON lines", f"sardonyx match --json -s {data / 'subscriptions.yaml'} {data / 'alerts'}"),
+        (
+            "the same without Spark",
+            f"sardonyx match -s {data / 'subscriptions.yaml'} --timestamp {_SENT} {data / 'alerts'}",
+        ),
+        (
+            "as JSON lines",
+            f"sardonyx match --json -s {data / 'subscriptions.yaml'} --timestamp {_SENT} {data / 'alerts'}",
+        ),
         (
             "any other pair",
             f"sardonyx explain -s {data / 'subscriptions.yaml'} --id taurus {data / 'alerts' / _EXPLAINED[1]}",

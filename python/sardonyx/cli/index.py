@@ -109,7 +109,9 @@ def info(file: Path, as_json: bool, plot: Path | None) -> None:
         if plot is not None:
             plots.need_matplotlib()
         broker = Broker.load(file)
-        facts = {"index": str(file), "bytes": os.path.getsize(file), **broker.stats()}
+        # A file has no state of joins, which is what these are about.
+        stats = {name: value for name, value in broker.stats().items() if not name.startswith("join_")}
+        facts = {"index": str(file), "bytes": os.path.getsize(file), **stats}
         groups = broker.index.groups(_GROUPS_SHOWN)
         if plot is not None:
             rows = [group["rows"] for group in broker.index.groups(broker.stats()["signatures"])]

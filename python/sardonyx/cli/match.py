@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import get_args
 
@@ -15,10 +15,11 @@ from rich.text import Text
 
 from sardonyx.broker import Broker
 from sardonyx.cli import codes, common
+from sardonyx.cli.joined import Joiner
 from sardonyx.config import BrokerSettings, MatcherName
 from sardonyx.errors import DocumentError, EvaluationError
 from sardonyx.explanation import printable
-from sardonyx.model import DeadLetter, Document
+from sardonyx.model import DeadLetter, Document, Notification
 from sardonyx.reports import MatchResult
 
 _BATCH_DOCUMENTS = 256
@@ -41,11 +42,19 @@ class Outcome:
     """The subscriptions with the nodes that they selected, where these were asked for."""
     letters: list[DeadLetter]
     """Why it, or a subscription on it, could not be processed."""
+    joined: list[Notification] = field(default_factory=list)
+    """The notifications of joins that were complete with it or soon after."""
 
 
 @click.command()
 @common.subscription_options
 @click.option("--stream", metavar="NAME", help="The stream that the documents belong to.")
+@click.option(
+    "--timestamp",
+    metavar="XPATH",
+    help="Where documents say when they happened, for joins: ISO 8601, RFC "
+    "2822, or seconds since 1970.  [default: each happens just after the one named before it]",
+)
 @click.option("--matcher", type=click.Choice(get_args(MatcherName)), default="inverted", show_default=True,
               help="The shared index, the XPush machine (for very many documents alike), or every query in turn (slow, "
               "the measure of correctness).")  # fmt: skip
@@ -61,22 +70,28 @@ def match(
     ignore_namespaces: bool,
     limits: dict[str, str],
     stream: str | None,
+    timestamp: str | None,
     matcher: MatcherName,
     threads: int | None,
     nodes: bool,
     as_json: bool,
     documents: tuple[str, ...],
 ) -> None:
-    """Say which subscriptions each DOCUMENT satisfies, and what transformations make of it.
+    """Say which subscriptions each DOCUMENT satisfies, what transformations make of it, and what it joins with.
 
     DOCUMENT is a file, a folder (all its files, hidden ones left out), a pattern, or - for standard input. Documents
     that can not be processed and subscriptions that can not be registered are reported, and the others still work.
+
+    Joins look at all documents of the command line: in the order in which they are named, or with --timestamp in that
+    of their time. The state of joins grows with them; `sardonyx run` forgets what no window needs.
 
     \b
     With --json each line is one of
       {"document": "a.xml", "subscription": "7"}
                   a notification; with "result", XML text, where the subscription is a transformation, and with --nodes
                   also with "nodes"
+      {"document": "b.xml", "documents": ["a.xml", "b.xml"], "subscription": "7", "result": "<result>...</result>"}
+                  a notification of a join
       {"document": "a.xml", "error": {"kind": ..., "message": ..., "line": ..., "column": ...}}
                   a dead letter; with "subscription" where only that query failed on the document
       {"subscription": "7", "error": {"kind": ..., "message": ..., "line": ..., "column": ..., "source": ...}}
@@ -86,6 +101,7 @@ def match(
       sardonyx match -s queries.txt message.xml
       sardonyx match -s alerts.yaml --nodes 'inbox/**/*.xml'
       sardonyx match -s cheap.xq --json inbox/ | jq -r .result
+      sardonyx match -s same-burst.yaml --timestamp /*/Who/Date alerts/
       curl -s https://example.org/feed | sardonyx match -s feeds.csv --json -
       sardonyx match -s queries.txt -n v=http://www.ivoa.net/xml/VOEvent/v2.0 events/
     """
@@ -93,25 +109,28 @@ def match(
         settings = common.settings_from(limits, matcher, threads)
         population = common.load_population(sources, namespaces, ignore_namespaces, settings)
         names = common.expand(documents)
+        stats = population.broker.stats()
         output: _Lines | _Tables = (
-            _Lines(nodes) if as_json else _Tables(nodes, population.broker.stats()["transformations"] > 0)
+            _Lines(nodes) if as_json else _Tables(nodes, stats["transformations"] + stats["joins"] > 0)
         )
+        joiner = Joiner(population.broker, settings, timestamp, namespaces) if stats["joins"] else None
         output.refused(list(population.report.rejected))
         done = found = letters = 0
         with common.progress("documents", len(names)) as advance:
-            for outcomes in _outcomes(population.broker, settings, names, stream, nodes):
+            for batch in _batches(settings, names, stream):
+                outcomes = _match(population.broker, batch, nodes)
+                if joiner is not None:
+                    outcomes += _join(population.broker, joiner, batch, outcomes, nodes)
                 output.add(outcomes)
-                found += sum(len(outcome.found) for outcome in outcomes)
+                found += sum(len(outcome.found) + len(outcome.joined) for outcome in outcomes)
                 letters += sum(len(outcome.letters) for outcome in outcomes)
-                done += len(outcomes)
+                done += len(batch)
                 advance(done)
         output.end(done, len(population.broker))
     context.exit(codes.of(found, letters + len(population.report.rejected)))
 
 
-def _outcomes(
-    broker: Broker, settings: BrokerSettings, names: list[str], stream: str | None, nodes: bool
-) -> Iterator[list[Outcome]]:
+def _batches(settings: BrokerSettings, names: list[str], stream: str | None) -> Iterator[list[Document | DeadLetter]]:
     batch: list[Document | DeadLetter] = []
     size = 0
     for name in names:
@@ -119,10 +138,22 @@ def _outcomes(
         batch.append(document)
         size += len(document.payload) if isinstance(document, Document) else 0
         if len(batch) >= _BATCH_DOCUMENTS or size >= _BATCH_BYTES:
-            yield _match(broker, batch, nodes)
+            yield batch
             batch, size = [], 0
     if batch:
-        yield _match(broker, batch, nodes)
+        yield batch
+
+
+def _join(
+    broker: Broker, joiner: Joiner, batch: list[Document | DeadLetter], outcomes: list[Outcome], nodes: bool
+) -> list[Outcome]:
+    """Add what joins say to the outcomes of their documents; gives the outcomes of documents that joins made."""
+    joined = joiner.hear([document for document in batch if isinstance(document, Document)])
+    of = {outcome.name: outcome for outcome in outcomes}
+    for letter in joined.dead_letters:
+        of[letter.document_id or ""].letters.append(letter)
+    outcomes[-1].joined.extend(joined.notifications)
+    return _match(broker, list(joined.derived), nodes)
 
 
 def _match(broker: Broker, batch: list[Document | DeadLetter], nodes: bool) -> list[Outcome]:
@@ -183,6 +214,9 @@ class _Lines:
                 head = f'{{"document": {document}, "subscription": '
                 encode, texts = self._encode, outcome.texts
                 lines += [f"{head}{encode(who)}{self._result(texts, who)}}}" for who in outcome.found]
+            for one in outcome.joined:
+                said = {"document": one.document_id, "documents": one.documents, "subscription": one.subscription_id}
+                lines.append(json.dumps({**said, "result": one.result}))
         if lines:
             click.echo("\n".join(lines))
 
@@ -220,8 +254,12 @@ class _Tables:
     def add(self, outcomes: list[Outcome]) -> None:
         for outcome in outcomes:
             self._letters += outcome.letters
-            self._found += len(outcome.found)
+            self._found += len(outcome.found) + len(outcome.joined)
             shown = Text(printable(outcome.name))
+            for one in outcome.joined:
+                places = ["", "", ""] if self._nodes else []
+                names = Text(" + ".join(map(printable, one.documents)))
+                self._table.add_row(names, Text(printable(one.subscription_id)), *places, _shown(one.result or ""))
             if self._nodes:
                 for selection in outcome.selections:
                     self._add_nodes(shown, selection, outcome.texts.get(selection.subscription_id))

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +49,7 @@ def load_spark() -> Any:
     help="How to read them.  [default: files]",
 )
 @click.option("--record", metavar="NAME", help="Name of the element that is one document, for --source-kind records.")
+@click.option("--stream", metavar="NAME", help="The stream of documents that say none, for subscriptions to a stream.")
 @click.option("-s", "--subscriptions", metavar="PATH", help="A subscriptions file or folder, or a saved index.")
 @click.option("--sink", metavar="PATH", help="Folder for the results.  [default: print them]")
 @click.option(
@@ -74,6 +76,7 @@ def run(
     source: str | None,
     source_kind: str | None,
     record: str | None,
+    stream: str | None,
     subscriptions: str | None,
     sink: str | None,
     sink_kind: str | None,
@@ -103,7 +106,7 @@ def run(
       trigger: available_now
     """
     flags: dict[str, Any] = {
-        "source": {"path": source, "kind": source_kind, "record": record},
+        "source": {"path": source, "kind": source_kind, "record": record, "stream": stream},
         "sink": {"path": sink, "kind": sink_kind},
         "subscriptions": subscriptions,
         "checkpoint": checkpoint,
@@ -122,7 +125,7 @@ def run(
         common.console().print(described(summary, config))
     if summary.interrupted:
         context.exit(codes.INTERRUPTED)
-    refused = summary.dead_letters + summary.refused_subscriptions
+    refused = summary.dead_letters + summary.unjoined_documents + summary.refused_subscriptions
     context.exit(codes.REFUSED if refused else codes.FOUND)
 
 
@@ -193,7 +196,27 @@ def _figures(progress: Progress) -> list[tuple[str, str]]:
         ("notifications", f"{progress.total.notifications:,}"),
         ("dead letters", f"{progress.total.dead_letters:,}"),
         ("lag", "-" if progress.lag_s is None else f"{progress.lag_s:,.1f} s"),
+        *(_join_figures(progress) if progress.joins is not None else ()),
     ]
+
+
+def _join_figures(progress: Progress) -> list[tuple[str, str]]:
+    joins = progress.joins
+    assert joins is not None
+    watermark = "-" if joins.watermark_us is None else _moment(joins.watermark_us)
+    return [
+        ("not joined", f"{progress.total.unjoined_documents:,}"),
+        ("join state", f"{joins.state_documents:,} documents, {joins.state_bytes / 1e6:,.1f} MB"),
+        ("watermark", watermark),
+    ]
+
+
+def _moment(us: int) -> str:
+    """A timestamp as text; those that the calendar does not reach as a number."""
+    try:
+        return f"{datetime.fromtimestamp(us / 1e6, UTC):%Y-%m-%d %H:%M:%S}"
+    except (ValueError, OverflowError, OSError):
+        return f"{us:,} us"
 
 
 def progress_line(progress: Progress) -> str:
@@ -214,11 +237,13 @@ def progress_table(progress: Progress) -> Table:
 def described(summary: Summary, config: PipelineConfig) -> str:
     """What a run did, in a few lines."""
     counted = common.counted
+    unjoined = summary.unjoined_documents
+    late = f"\n{counted(unjoined, 'document')} that joins could not hear" if unjoined else ""
     where = f" in {config.sink.path}" if config.sink.path else ""
     return (
         f"{counted(summary.documents, 'document')} in {summary.batches:,} batch{'' if summary.batches == 1 else 'es'} "
         f"and {summary.duration_s:.1f} s: {summary.matched_documents:,} matched, "
         f"{summary.unmatched_documents:,} did not\n"
         f"{counted(summary.notifications, 'notification')}, {counted(summary.dead_letters, 'dead letter')}, "
-        f"{counted(summary.refused_subscriptions, 'refused subscription')}{where}"
+        f"{counted(summary.refused_subscriptions, 'refused subscription')}{where}{late}"
     )

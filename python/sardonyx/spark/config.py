@@ -109,8 +109,7 @@ class PipelineConfig:
     retain_batches: int = 10
     """Batches whose pins and index files are kept for a replay."""
     snapshot_batches: int = 10
-    """Batches after which the state of joins is written; after a crash joins hear so many again, or up to twice as
-    many."""
+    """Batches after which the state of joins is written; after a crash joins hear at most so many again."""
 
     def __post_init__(self) -> None:
         """Refuse what can not work; raises `SettingsError`."""
