@@ -1,11 +1,9 @@
-//! Parsing in bulk: all processors parse, and one of them takes what is parsed in the order in which it was given.
+//! Parsing in bulk: the other processors parse, and this one takes what is parsed in the order in which it was given.
 
 use super::population::Registration;
 use crate::xpath::parser::QueryLimits;
 use crate::xquery::error::XQueryError;
 use crate::xquery::parser::{StaticContext, parse};
-use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
 
 /// A transformation as it is given.
@@ -29,108 +27,55 @@ pub struct Unparsed<'b> {
 pub type Parsed<'b> = Result<Registration, (u64, &'b str, XQueryError)>;
 
 /// Transformations that are parsed at a time, and that are worth a thread.
-const PART: usize = 100;
+const PART: usize = 50;
 const THREAD: usize = 250;
-/// Parts that wait for those before them. What is parsed takes more memory than what is kept of it.
+/// Parts of each thread that may wait. What is parsed takes more memory than what is kept of it.
 const AHEAD: usize = 4;
 
-/// Parses transformations while `take` takes them, in the order given.
+/// Parses transformations on the other processors while `take` takes them, in the order given.
 pub fn parse_all<'b, T>(
     unparsed: &[Unparsed<'b>],
     limits: QueryLimits,
     take: impl FnOnce(&mut dyn Iterator<Item = Parsed<'b>>) -> T,
 ) -> T {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    let others = processors.min(unparsed.len().div_ceil(THREAD)).saturating_sub(1);
-    let parts = Parts { unparsed, limits, next: AtomicUsize::new(0) };
-    let (sender, received) = sync_channel(AHEAD);
+    let others = (processors - 1).min(unparsed.len() / THREAD);
+    if others == 0 {
+        return take(&mut unparsed.iter().map(|given| parse_one(given, limits)));
+    }
     std::thread::scope(|scope| {
-        for _ in 0..others {
-            let (parts, sender) = (&parts, sender.clone());
-            scope.spawn(move || {
-                // Nobody receives any more if taking ended early.
-                while let Some(part) = parts.parse_next()
-                    && sender.send(part).is_ok()
-                {}
-            });
-        }
-        drop(sender);
-        take(&mut InOrder { parts: &parts, received, early: BTreeMap::new(), given: 0, part: Vec::new().into_iter() })
+        // Each thread has every so-manieth part, so that none runs far ahead of the others.
+        let receivers: Vec<Receiver<Vec<Parsed<'b>>>> = (0..others)
+            .map(|first| {
+                let (sender, receiver) = sync_channel(AHEAD);
+                scope.spawn(move || {
+                    for part in unparsed.chunks(PART).skip(first).step_by(others) {
+                        let parsed = part.iter().map(|given| parse_one(given, limits)).collect();
+                        // Nobody receives any more if taking ended early.
+                        if sender.send(parsed).is_err() {
+                            return;
+                        }
+                    }
+                });
+                receiver
+            })
+            .collect();
+        // A thread that has no more has sent all parts, or panicked, which the scope tells of.
+        take(&mut receivers.iter().cycle().map_while(|receiver| receiver.recv().ok()).flatten())
     })
 }
 
-/// The parts of a batch, each parsed by whoever comes for it.
-struct Parts<'p, 'b> {
-    unparsed: &'p [Unparsed<'b>],
-    limits: QueryLimits,
-    next: AtomicUsize,
-}
-
-/// A part and its number.
-type Numbered<'b> = (usize, Vec<Parsed<'b>>);
-
-impl<'b> Parts<'_, 'b> {
-    fn parse_next(&self) -> Option<Numbered<'b>> {
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let part = self.unparsed.chunks(PART).nth(number)?;
-        Some((number, part.iter().map(|given| self.parse_one(given)).collect()))
-    }
-
-    fn parse_one(&self, given: &Unparsed<'b>) -> Parsed<'b> {
-        let context = StaticContext { namespaces: given.namespaces, limits: self.limits };
-        let module = parse(given.query, &context).map_err(|error| (given.row, given.id, error))?;
-        Ok(Registration {
-            id: given.id.into(),
-            query: given.query.into(),
-            namespaces: given.namespaces.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect(),
-            stream: given.stream.map(Into::into),
-            notify_empty: given.notify_empty,
-            module,
-        })
-    }
-}
-
-/// What is parsed, in order; parses too where nothing has arrived.
-struct InOrder<'p, 'b> {
-    parts: &'p Parts<'p, 'b>,
-    received: Receiver<Numbered<'b>>,
-    /// Parts that arrived before their turn.
-    early: BTreeMap<usize, Vec<Parsed<'b>>>,
-    /// Parts given so far.
-    given: usize,
-    part: std::vec::IntoIter<Parsed<'b>>,
-}
-
-impl<'b> InOrder<'_, 'b> {
-    fn next_part(&mut self) -> Option<Vec<Parsed<'b>>> {
-        if self.given == self.parts.unparsed.len().div_ceil(PART) {
-            return None;
-        }
-        loop {
-            self.early.extend(self.received.try_iter());
-            if let Some(part) = self.early.remove(&self.given) {
-                self.given += 1;
-                return Some(part);
-            }
-            let own = if self.early.len() < AHEAD { self.parts.parse_next() } else { None };
-            // All have gone without having sent it only if one panicked, which the scope tells of.
-            let (number, part) = own.or_else(|| self.received.recv().ok())?;
-            self.early.insert(number, part);
-        }
-    }
-}
-
-impl<'b> Iterator for InOrder<'_, 'b> {
-    type Item = Parsed<'b>;
-
-    fn next(&mut self) -> Option<Parsed<'b>> {
-        loop {
-            if let Some(parsed) = self.part.next() {
-                return Some(parsed);
-            }
-            self.part = self.next_part()?.into_iter();
-        }
-    }
+fn parse_one<'b>(given: &Unparsed<'b>, limits: QueryLimits) -> Parsed<'b> {
+    let context = StaticContext { namespaces: given.namespaces, limits };
+    let module = parse(given.query, &context).map_err(|error| (given.row, given.id, error))?;
+    Ok(Registration {
+        id: given.id.into(),
+        query: given.query.into(),
+        namespaces: given.namespaces.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect(),
+        stream: given.stream.map(Into::into),
+        notify_empty: given.notify_empty,
+        module,
+    })
 }
 
 #[cfg(test)]

@@ -76,7 +76,7 @@ fn collect(
 ) {
     match piece {
         Piece::Element(element) => {
-            for part in element.attributes.iter().flat_map(|(_, parts)| parts) {
+            for part in element.tag.attributes.iter().flat_map(|(_, parts)| parts) {
                 if let TextPart::Nodes(stream) = part {
                     streams.insert(*stream);
                 }
@@ -126,8 +126,8 @@ impl Explainer<'_> {
     fn piece(&mut self, piece: &Piece, depth: usize) {
         match piece {
             Piece::Element(element) => {
-                self.line("construct", format!("<{}>", element.name.0.local), depth, 0, "");
-                for (name, parts) in &element.attributes {
+                self.line("construct", format!("<{}>", element.tag.name.0.local), depth, 0, "");
+                for (name, parts) in &element.tag.attributes {
                     for part in parts {
                         match part {
                             TextPart::Text(_) => {}

@@ -320,6 +320,7 @@ impl Population {
                 number
             }
             None => {
+                grow(&mut self.subscribers);
                 self.subscribers.push(Some(subscriber));
                 (self.subscribers.len() - 1) as SubscriberId
             }
@@ -363,6 +364,7 @@ impl Population {
         let id = self.plans.len() as PlanId;
         let lists = listed(&piece);
         let gate = Gate::new(&piece, &lists, &self.operators);
+        grow(&mut self.gates);
         self.gates.push(gate);
         for trigger in &triggers {
             match trigger {
@@ -385,6 +387,7 @@ impl Population {
             }
         }
         let as_it_is = matches!(self.strategy, Strategy::Naive | Strategy::For);
+        grow(&mut self.plans);
         self.plans.push(Plan {
             lists: lists.into(),
             is_plain: is_plain(&piece, &self.operators),
@@ -462,5 +465,12 @@ impl Population {
             let number = AUTOMATA.fetch_add(1, Ordering::Relaxed);
             self.automaton = (number, PathAutomaton::new(&self.operators));
         }
+    }
+}
+
+/// Makes room for one more, and a quarter more of what is long: doubling would leave much of it empty.
+fn grow<T>(list: &mut Vec<T>) {
+    if list.len() == list.capacity() {
+        list.reserve_exact((list.len() / 4).max(16));
     }
 }

@@ -4,7 +4,7 @@ use super::Execution;
 use crate::transform::bits::Bits;
 use crate::transform::construct::Builder;
 use crate::transform::evaluate::{Focus, Outcome, Tuple, sort_tuples};
-use crate::transform::plan::{ContentPart, ElementPiece, Loop, Piece, StreamId, TextPart};
+use crate::transform::plan::{ContentPart, Loop, Piece, StartTag, StreamId, TextPart};
 use crate::transform::population::Strategy;
 use crate::transform::value::{AttributeName, Item, Sequence, Text};
 use crate::xquery::ast::{ElementConstructor, Expr, Part};
@@ -54,7 +54,7 @@ impl<'a> Execution<'a> {
         let before = builder.item_count();
         match piece {
             Piece::Element(element) => {
-                self.open(element, builder)?;
+                self.open(&element.tag, builder)?;
                 for part in &element.content {
                     match part {
                         ContentPart::Text(text) => builder.text(Text::Borrowed(text)),
@@ -99,10 +99,10 @@ impl<'a> Execution<'a> {
     }
 
     /// Begins an element, attributes included.
-    fn open(&mut self, element: &'a ElementPiece, builder: &mut Builder<'a>) -> Outcome<()> {
+    fn open(&mut self, tag: &'a StartTag, builder: &mut Builder<'a>) -> Outcome<()> {
         self.evaluator.charge(4)?;
-        builder.start(&element.name, &element.namespaces);
-        for (name, parts) in &element.attributes {
+        builder.start(&tag.name, &tag.namespaces);
+        for (name, parts) in &tag.attributes {
             let value = match &parts[..] {
                 [] => Text::Borrowed(""),
                 [TextPart::Text(text)] => Text::Borrowed(text),

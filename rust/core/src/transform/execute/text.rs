@@ -7,7 +7,7 @@
 use super::Execution;
 use crate::document::{NodeId, NodeKind, Serializer};
 use crate::transform::evaluate::Outcome;
-use crate::transform::plan::{ContentPart, ElementPiece, Piece, TextPart};
+use crate::transform::plan::{ContentPart, Piece, StartTag, TextPart};
 
 /// What was written of a template.
 #[derive(Clone, Copy, Debug, Default)]
@@ -31,7 +31,7 @@ impl<'a> Execution<'a> {
         let mut written = Written::default();
         match piece {
             Piece::Element(element) => {
-                self.open_plain(element, out)?;
+                self.open_plain(&element.tag, out)?;
                 for part in &element.content {
                     match part {
                         ContentPart::Text(text) => out.text(text),
@@ -70,12 +70,12 @@ impl<'a> Execution<'a> {
         Ok(written)
     }
 
-    fn open_plain(&mut self, element: &'a ElementPiece, out: &mut Serializer<'a>) -> Outcome<()> {
+    fn open_plain(&mut self, tag: &'a StartTag, out: &mut Serializer<'a>) -> Outcome<()> {
         self.evaluator.charge(4)?;
-        let name = &element.name.0;
-        let declared = element.namespaces.iter().map(|(prefix, uri)| (&**prefix, &**uri));
+        let name = &tag.name.0;
+        let declared = tag.namespaces.iter().map(|(prefix, uri)| (&**prefix, &**uri));
         out.start_with(&name.prefix, &name.local, &name.uri, declared);
-        for (name, parts) in &element.attributes {
+        for (name, parts) in &tag.attributes {
             let (prefix, local, uri) = (&*name.0.prefix, &*name.0.local, &*name.0.uri);
             match &parts[..] {
                 [] => out.attribute(prefix, local, uri, ""),

@@ -3,7 +3,7 @@
 use super::rewrite::{Meanings, Rewriter, size};
 use super::{
     Condition, ConditionId, ConditionKind, Constant, ContentPart, ElementPiece, Loop, Operators, PathId, Piece,
-    Residue, StreamId, TextPart,
+    Residue, StartTag, StreamId, TextPart,
 };
 use crate::transform::evaluate::may_be_positional;
 use crate::transform::value::decimal_to_double;
@@ -183,8 +183,9 @@ impl Compiler<'_> {
                 Part::Expr(expr) => ContentPart::Piece(self.piece(expr)?),
             });
         }
-        let namespaces = element.namespaces.clone();
-        Some(Piece::Element(Box::new(ElementPiece { name: element.name.clone(), namespaces, attributes, content })))
+        let tag = StartTag { name: element.name.clone(), namespaces: element.namespaces.clone(), attributes };
+        let tag = self.operators.intern_tag(tag);
+        Some(Piece::Element(Box::new(ElementPiece { tag, content: content.into() })))
     }
 
     /// The stream of a canonical expression, if it is one.

@@ -55,14 +55,21 @@ pub enum Piece {
 /// A constructed element of a template.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ElementPiece {
+    /// How it starts; equal ones are one.
+    pub tag: Shared<StartTag>,
+    /// Content.
+    pub content: Box<[ContentPart]>,
+}
+
+/// The start of a constructed element.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct StartTag {
     /// Its name.
     pub name: ExactName,
     /// Namespaces it declares.
     pub namespaces: Vec<(Box<str>, Box<str>)>,
     /// Attributes with the parts of their values.
     pub attributes: Vec<(ExactName, Vec<TextPart>)>,
-    /// Content.
-    pub content: Vec<ContentPart>,
 }
 
 /// A part of an attribute's value.
@@ -97,30 +104,36 @@ pub struct Loop {
     /// Variables that evaluating the keys takes.
     pub order_slots: Slot,
     /// What is returned for each; equal ones are one, since queries often differ in their conditions alone.
-    pub body: Body,
+    pub body: Shared<Piece>,
 }
 
-/// A template that equal ones share, so that its place in memory says which it is.
-#[derive(Clone, Debug)]
-pub struct Body(Arc<Piece>);
+/// A part of templates of which equal ones are one, so that its place in memory says which it is.
+#[derive(Debug)]
+pub struct Shared<T>(Arc<T>);
 
-impl Deref for Body {
-    type Target = Piece;
+impl<T> Clone for Shared<T> {
+    fn clone(&self) -> Shared<T> {
+        Shared(self.0.clone())
+    }
+}
 
-    fn deref(&self) -> &Piece {
+impl<T> Deref for Shared<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
         &self.0
     }
 }
 
-impl PartialEq for Body {
-    fn eq(&self, other: &Body) -> bool {
+impl<T> PartialEq for Shared<T> {
+    fn eq(&self, other: &Shared<T>) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 }
 
-impl Eq for Body {}
+impl<T> Eq for Shared<T> {}
 
-impl Hash for Body {
+impl<T> Hash for Shared<T> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         Arc::as_ptr(&self.0).hash(state);
     }
@@ -139,7 +152,8 @@ pub struct Operators {
     conditions: Vec<Condition>,
     condition_numbers: HashTable<ConditionId>,
     hasher: FixedState,
-    bodies: HashTable<Body>,
+    bodies: HashTable<Shared<Piece>>,
+    tags: HashTable<Shared<StartTag>>,
     graph: Option<Arc<ElementGraph>>,
 }
 
@@ -160,15 +174,12 @@ impl Operators {
         &self.streams[id as usize]
     }
 
-    /// The one copy of a template.
-    fn intern_body(&mut self, body: Piece) -> Body {
-        let hash = self.hasher.hash_one(&body);
-        let hasher = &self.hasher;
-        let rehash = |known: &Body| hasher.hash_one(&**known);
-        match self.bodies.entry(hash, |known| **known == body, rehash) {
-            Entry::Occupied(known) => known.get().clone(),
-            Entry::Vacant(place) => place.insert(Body(Arc::new(body))).get().clone(),
-        }
+    fn intern_body(&mut self, body: Piece) -> Shared<Piece> {
+        intern(&mut self.bodies, &self.hasher, body)
+    }
+
+    fn intern_tag(&mut self, tag: StartTag) -> Shared<StartTag> {
+        intern(&mut self.tags, &self.hasher, tag)
     }
 
     /// All streams.
@@ -190,5 +201,14 @@ impl Operators {
     /// The paths that the shared path matcher has to find.
     pub fn paths(&self) -> &[LinearPath] {
         &self.paths
+    }
+}
+
+/// The one copy of something.
+fn intern<T: Eq + Hash>(known: &mut HashTable<Shared<T>>, hasher: &FixedState, new: T) -> Shared<T> {
+    let hash = hasher.hash_one(&new);
+    match known.entry(hash, |known| **known == new, |known| hasher.hash_one(&**known)) {
+        Entry::Occupied(known) => known.get().clone(),
+        Entry::Vacant(place) => place.insert(Shared(Arc::new(new))).get().clone(),
     }
 }

@@ -7,9 +7,9 @@ use crate::xquery::ast::{Axis, Expr, NodeTest, Step};
 pub fn is_plain(piece: &Piece, operators: &Operators) -> bool {
     match piece {
         Piece::Element(element) => {
-            let parts = element.attributes.iter().flat_map(|(_, parts)| parts);
+            let parts = element.tag.attributes.iter().flat_map(|(_, parts)| parts);
             parts.into_iter().all(|part| !matches!(part, TextPart::Residue(_)))
-                && element.attributes.iter().all(|(name, _)| &*name.0.local != "id" || name.0.prefix.is_empty())
+                && element.tag.attributes.iter().all(|(name, _)| &*name.0.local != "id" || name.0.prefix.is_empty())
                 && element.content.iter().all(|part| match part {
                     ContentPart::Text(_) => true,
                     ContentPart::Piece(piece) => is_plain(piece, operators),
