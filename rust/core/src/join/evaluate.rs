@@ -2,9 +2,11 @@
 //!
 //! Each value of a new unit leads to the units that have the same value where an edge compares them; so each of these
 //! collects the set of edges that hold between the two. What a set means is decided once (`sets`), and a pair costs a
-//! look-up. Frequent values are only walked through: nothing is done for a pair that no query wants.
+//! look-up. The units of frequent values are not even looked at one by one if no query wants them, or only their number
+//! is asked for (`frequent`).
 
 use super::compile::NO_PATH;
+use super::frequent::Lists;
 use super::parts::{EdgeId, QueryId};
 use super::population::Population;
 use super::proof::{Given, Proof};
@@ -24,9 +26,9 @@ use std::sync::Arc;
 type Documents = SmallVec<[DocumentId; 2]>;
 
 /// What is looked at while one document is joined.
-struct Run<'p> {
-    population: &'p Population,
-    joined: Joined,
+pub(super) struct Run<'p> {
+    pub(super) population: &'p Population,
+    pub(super) joined: Joined,
     /// Units that wait for being joined: those of the document, then what was found with them.
     waiting: VecDeque<Unit>,
     waiting_bytes: usize,
@@ -115,7 +117,9 @@ impl State {
             self.heads.iter_mut().for_each(|head| head.stamp = 0);
             self.stamp = 1;
         }
-        let touched = self.touch(run.population, unit, is_left);
+        let lists = self.lists(run, unit, is_left);
+        let touched = self.touch(&lists);
+        self.complete(run, lists, &touched);
         self.counters.pairs += touched.len() as u64;
         let mut last: Option<((SetId, u32), Arc<Decided>)> = None;
         for other in touched {
@@ -153,28 +157,16 @@ impl State {
         }
     }
 
-    /// The units that have a value in common with a unit where an edge compares them, each with the set of these edges
-    /// in its head.
-    fn touch(&mut self, population: &Population, unit: &Unit, is_left: bool) -> Vec<UnitId> {
-        let parts = population.parts();
+    /// The units on the lists that are walked, each with the set of the edges of these in its head.
+    fn touch(&mut self, lists: &Lists<'_>) -> Vec<UnitId> {
         let mut touched = Vec::new();
-        let mut before = None;
-        for cell in &unit.cells {
-            if before == Some((cell.operand, cell.value)) {
-                continue;
-            }
-            before = Some((cell.operand, cell.value));
-            let Some(operand) = parts.operands.get(cell.operand) else { continue };
-            let partners = if is_left { &operand.as_left } else { &operand.as_right };
-            if partners.is_empty() {
-                continue;
-            }
+        for list in &lists.walked {
             // Neighbours in a list mostly have the same operand and the same edges so far.
             let mut edge: (u32, Option<EdgeId>) = (u32::MAX, None);
             let mut added: (SetId, EdgeId, SetId) = (EMPTY, EdgeId::MAX, EMPTY);
-            for posting in self.values.postings(cell.value) {
+            for posting in self.values.postings(list.value) {
                 if posting.operand != edge.0 {
-                    edge = (posting.operand, partners.get(&posting.operand).copied());
+                    edge = (posting.operand, list.partners.get(&posting.operand).copied());
                 }
                 let Some(edge) = edge.1 else { continue };
                 let head = &mut self.heads[posting.unit as usize];

@@ -8,6 +8,7 @@
 mod compile;
 mod evaluate;
 pub mod explain;
+mod frequent;
 mod names;
 pub mod parts;
 pub mod paths;

@@ -94,6 +94,7 @@ pub struct Decisions {
     sets: Vec<Arc<[EdgeId]>>,
     set_ids: HashMap<Arc<[EdgeId]>, SetId, FixedState>,
     with_edge: HashMap<(SetId, EdgeId), SetId, FixedState>,
+    wanted: HashMap<SetId, usize, FixedState>,
     decided: HashMap<(SetId, ClassId, ClassId), Arc<Decided>, FixedState>,
     bytes: usize,
     version: u64,
@@ -111,6 +112,7 @@ impl Default for Decisions {
             sets: Vec::new(),
             set_ids: HashMap::default(),
             with_edge: HashMap::default(),
+            wanted: HashMap::default(),
             decided: HashMap::default(),
             bytes: 0,
             version: 0,
@@ -129,6 +131,7 @@ impl Decisions {
         self.set_ids = HashMap::default();
         self.set_ids.insert(Arc::from([]), EMPTY);
         self.with_edge = HashMap::default();
+        self.wanted = HashMap::default();
         self.decided = HashMap::default();
         self.bytes = 0;
     }
@@ -176,6 +179,15 @@ impl Decisions {
         self.bytes += 16;
         self.with_edge.insert((set, edge), larger);
         larger
+    }
+
+    /// How many queries a set of edges leads to.
+    pub fn wanted(&mut self, population: &Population, set: SetId) -> usize {
+        let (sets, bytes) = (&self.sets, &mut self.bytes);
+        *self.wanted.entry(set).or_insert_with(|| {
+            *bytes += 16;
+            population.trie().subsets(&sets[set as usize]).len()
+        })
     }
 
     /// The queries that a set of edges leads to between units of two classes.

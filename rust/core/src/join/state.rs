@@ -1,16 +1,17 @@
 //! The state: what was published and may still join, and what a new document joins with.
 
+use super::frequent::{FREQUENT_BYTES, Frequent};
 use super::parts::SourceId;
 use super::population::Population;
 use super::proof::Given;
 use super::sets::{Classes, Decisions};
 use super::slab::Slab;
 use super::unit::{Cell, DocumentEntry, DocumentId, Head, NOT_POSTED, Part, Unit};
-use super::values::{Posting, UnitId, Values};
+use super::values::{Posting, UnitId, ValueId, Values};
 use super::witnesses::{Binding, RootText, UnitWitness};
 use crate::xpath::evaluate::EvaluateError;
 use foldhash::fast::FixedState;
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashTable};
 use smallvec::SmallVec;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
@@ -150,6 +151,8 @@ pub struct State {
     pub(super) units: Slab<Unit>,
     pub(super) heads: Vec<Head>,
     pub(super) values: Values,
+    /// What is counted of values that many units have.
+    pub(super) frequent: HashMap<ValueId, Frequent, FixedState>,
     pub(super) classes: Classes,
     pub(super) decisions: Decisions,
     pub(super) stamp: u32,
@@ -160,6 +163,8 @@ pub struct State {
     seen: BTreeSet<(i64, Name)>,
     /// The largest timestamp of a document.
     clock: Option<i64>,
+    /// The documents by the hash of their names.
+    names: HashTable<DocumentId>,
     serial: u64,
     unit_bytes: usize,
 }
@@ -173,6 +178,7 @@ impl State {
             units: Slab::default(),
             heads: Vec::new(),
             values: Values::default(),
+            frequent: HashMap::default(),
             classes: Classes::default(),
             decisions: Decisions::default(),
             stamp: 0,
@@ -181,6 +187,7 @@ impl State {
             expiry: BinaryHeap::new(),
             seen: BTreeSet::new(),
             clock: None,
+            names: HashTable::new(),
             serial: 0,
             unit_bytes: 0,
         }
@@ -213,7 +220,7 @@ impl State {
 
     /// What the state takes, in bytes.
     pub fn memory_bytes(&self) -> usize {
-        self.unit_bytes + self.values.memory_bytes()
+        self.unit_bytes + self.values.memory_bytes() + self.frequent.len() * FREQUENT_BYTES
     }
 
     /// Whether a document is to be heard; counts those that are not.
@@ -400,19 +407,20 @@ impl State {
         // The number that it will have is needed for its postings.
         let mut cells = std::mem::take(&mut unit.cells);
         let id = self.units.insert(unit);
+        if self.heads.len() <= id as usize {
+            self.heads.resize(id as usize + 1, Head::default());
+        }
+        self.heads[id as usize] = head;
         let mut before = None;
         for cell in &mut cells {
             let is_first = before != Some((cell.operand, cell.value));
             before = Some((cell.operand, cell.value));
             if is_first && parts.operands.get(cell.operand).is_some_and(|operand| operand.is_joined()) {
                 cell.place = self.values.post(cell.value, Posting { operand: cell.operand, unit: id });
+                self.posted(cell.value, cell.operand, &head);
             }
         }
         self.units[id].cells = cells;
-        if self.heads.len() <= id as usize {
-            self.heads.resize(id as usize + 1, Head::default());
-        }
-        self.heads[id as usize] = head;
         self.unit_bytes += bytes + size_of::<Head>();
         self.newest = self.newest.max(time);
         if until < i64::MAX {
@@ -424,11 +432,13 @@ impl State {
         let Some(mut unit) = self.units.remove(id) else { return };
         self.unit_bytes -= unit.memory_bytes() + size_of::<Head>();
         for at in 0..unit.cells.len() {
-            let Cell { place, value, .. } = unit.cells[at];
+            let Cell { operand, place, value, .. } = unit.cells[at];
             if place == NOT_POSTED {
                 continue;
             }
-            let Some(moved) = self.values.withdraw(value, place) else { continue };
+            let moved = self.values.withdraw(value, place);
+            self.withdrawn(value, operand, unit.class);
+            let Some(moved) = moved else { continue };
             let cells = if moved.unit == id { &mut unit.cells } else { &mut self.units[moved.unit].cells };
             let from = cells.partition_point(|cell| (cell.operand, cell.value) < (moved.operand, value));
             cells[from].place = place;
@@ -443,9 +453,27 @@ impl State {
         let entry = &mut self.documents[document];
         entry.units -= 1;
         if entry.units == 0 {
-            self.unit_bytes -= entry.memory_bytes();
-            self.documents.remove(document);
+            self.remove(document);
         }
+    }
+
+    fn remove(&mut self, document: DocumentId) {
+        let Some(entry) = self.documents.remove(document) else { return };
+        self.unit_bytes -= entry.memory_bytes();
+        let hash = name_hash(entry.stream.as_deref(), &entry.id);
+        if let Ok(place) = self.names.find_entry(hash, |other| *other == document) {
+            place.remove();
+        }
+    }
+
+    /// Whether units are kept of another document of the same stream and id as one of a unit, or of the same document.
+    pub(super) fn is_kept_under_its_name(&self, unit: &Unit) -> bool {
+        unit.parts.iter().any(|part| {
+            let own = &self.documents[part.document];
+            let is_named =
+                |other: &DocumentEntry| other.units > 0 && (&other.stream, &other.id) == (&own.stream, &own.id);
+            self.names.find(part.name, |other| is_named(&self.documents[*other])).is_some()
+        })
     }
 
     /// Puts down a document that has units.
@@ -455,16 +483,22 @@ impl State {
 
     /// Puts down a document by its names.
     pub(super) fn enter_named(&mut self, stream: Option<Arc<str>>, id: Arc<str>, time: i64) -> DocumentId {
+        let hash = name_hash(stream.as_deref(), &id);
         let entry = DocumentEntry { stream, id, time, units: 0 };
         self.unit_bytes += entry.memory_bytes();
-        self.documents.insert(entry)
+        let number = self.documents.insert(entry);
+        let documents = &self.documents;
+        self.names.insert_unique(hash, number, |other| {
+            let entry = &documents[*other];
+            name_hash(entry.stream.as_deref(), &entry.id)
+        });
+        number
     }
 
     /// Lets go of a document none of whose units was kept.
     pub(super) fn leave(&mut self, document: DocumentId) {
         if self.documents[document].units == 0 {
-            self.unit_bytes -= self.documents[document].memory_bytes();
-            self.documents.remove(document);
+            self.remove(document);
         }
     }
 

@@ -27,7 +27,7 @@ pub struct DocumentEntry {
 impl DocumentEntry {
     /// What it takes.
     pub fn memory_bytes(&self) -> usize {
-        size_of::<DocumentEntry>() + self.id.len() + 16
+        size_of::<DocumentEntry>() + self.id.len() + 24
     }
 }
 
