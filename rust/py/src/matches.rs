@@ -3,7 +3,7 @@
 use crate::errors::Fields;
 use arrow_array::builder::{StringBuilder, UInt32Builder, UInt64Builder};
 use arrow_array::types::UInt32Type;
-use arrow_array::{ArrayRef, DictionaryArray, RecordBatch, StringArray, UInt32Array};
+use arrow_array::{Array, ArrayRef, DictionaryArray, RecordBatch, StringArray, UInt32Array};
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 use hashbrown::HashMap;
 use sardonyx_core::index::Snapshot;
@@ -40,7 +40,7 @@ impl<'s> MatchTable<'s> {
         for (document, _, range) in &self.ranges {
             documents.extend(std::iter::repeat_n(*document, range.len()));
         }
-        let dictionary = DictionaryArray::<UInt32Type>::try_new(UInt32Array::from(keys), Arc::new(ids))?;
+        let dictionary = dictionary(keys, ids);
         let documents: ArrayRef = Arc::new(UInt32Array::from(documents));
         let subscriptions: ArrayRef = Arc::new(dictionary);
         let schema = Schema::new(vec![
@@ -104,6 +104,15 @@ impl<'s> MatchTable<'s> {
         }
         (keys, ids.finish())
     }
+}
+
+/// A dictionary array of keys that were given out as places in `ids`.
+#[allow(unsafe_code)] // looking at each key again takes as long as writing it
+fn dictionary(keys: Vec<u32>, ids: StringArray) -> DictionaryArray<UInt32Type> {
+    debug_assert!(keys.iter().all(|key| (*key as usize) < ids.len()));
+    // SAFETY: a key is the number of ids before its id was appended (`sparse_keys`), or lies between the first and the
+    // last of a range all of whose ids were appended (`dense_keys`); so all are below the length, and none is null.
+    unsafe { DictionaryArray::new_unchecked(UInt32Array::from(keys), Arc::new(ids)) }
 }
 
 /// Collects what could not be processed.
