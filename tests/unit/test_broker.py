@@ -1,10 +1,12 @@
 """The broker: every way of registering and matching, and what each does with what is bad."""
 
 import threading
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from sardonyx import Broker, BrokerSettings, Document, Subscription, XPushSettings
 from sardonyx.errors import (
@@ -223,6 +225,18 @@ def test_match_batch_of_nothing(broker: Broker) -> None:
     for nothing in ([], pa.array([], pa.binary()), pa.chunked_array([], pa.binary())):
         report = broker.match_batch(nothing)
         assert (report.ids(), report.matches.num_rows, report.errors.num_rows) == ([], 0, 0)
+
+
+def test_filters_have_no_results(broker: Broker, tmp_path: Path) -> None:
+    """Nulls that share their memory are nulls like others, also beside real results and when more are asked for."""
+    few = broker.match_batch([b"<a/>"] * 2).matches["result"]
+    broker.register("t", "<t>{/a/text()}</t>", language="xquery")
+    mixed = broker.match_batch(pa.chunked_array([[b"<z/>", b"<b/>"], [b"<a>1</a>"], [b"<b/>"] * 9_000])).matches
+    mixed.validate(full=True)
+    assert mixed["result"].null_count == mixed.num_rows - 1 == 9_002
+    assert (few.to_pylist(), few.null_count) == ([None, None], 2)
+    parquet.write_table(mixed, tmp_path / "matches.parquet")
+    assert parquet.read_table(tmp_path / "matches.parquet")["result"].drop_null().to_pylist() == ["<t>1</t>"]
 
 
 def test_missing_payloads_and_lone_surrogates_are_errors_of_their_own(broker: Broker) -> None:
