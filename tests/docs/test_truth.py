@@ -105,7 +105,7 @@ def test_options_and_commands_in_readme_exist(repository: Path, generate: Module
 def test_readme_s_python_examples_print_what_it_says(repository: Path) -> None:
     section = (repository / "README.md").read_text().split("## In Python")[1].split("\n## ")[0]
     examples = re.findall(r"```python\n(.*?)```\s+(?:This prints|Out comes) `(.+?)`", section, re.DOTALL)
-    assert len(examples) == 2
+    assert len(examples) == 3
     for code, said in examples:
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
         assert done.stdout.strip() == said
