@@ -145,3 +145,29 @@ def test_counted(seed: int) -> None:
     scenario = _scenario(seed)
     told = [counter.total() for counter in _expected(seed).told]
     assert _counted(scenario) == told, str(scenario)[:4_000]
+
+
+def test_values_that_no_join_asked_for_then() -> None:
+    """A document that came before any join asked for a value of it is not among those that are counted for it."""
+    first, second = (Query(blocks, (operator,)) for blocks, operator in map(_same, ("title", "kind")))
+    messages = [
+        Message(f"m{number}", "S", number * SECOND_US, f"<item><title>t{number % 30}</title><kind>v</kind></item>")
+        for number in range(DOCUMENTS)
+    ]
+    half = DOCUMENTS // 2
+    actions = (
+        Action("register", Subscription("q0", first, "S"), to_text(first)),
+        Action("publish", messages=tuple(messages[:half])),
+        Action("register", Subscription("q1", second, "S"), to_text(second)),
+        *(Action("publish", messages=(one,)) for one in messages[half:]),
+    )
+    scenario = Scenario(0, 0, False, actions)
+    assert _counted(scenario) == [counter.total() for counter in join_runs.expected(scenario, most=2_000_000).told]
+
+
+def _same(name: str) -> tuple[tuple[Block, Block], Operator]:
+    left, right = (
+        Block("S", (Step("//", "item", ((Pattern((Step("//", name, variable=f"{side}0"),)),),), side),))
+        for side in "lr"
+    )
+    return (left, right), Operator("FOLLOWED BY", (Equality(Operand("l0"), Operand("r0")),), None)

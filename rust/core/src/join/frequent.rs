@@ -9,7 +9,7 @@ use super::evaluate::Run;
 use super::parts::{EdgeId, OperandId};
 use super::sets::{Candidate, ClassId, EMPTY, SetId};
 use super::state::State;
-use super::unit::{Head, Unit};
+use super::unit::{Head, NOT_POSTED, Unit};
 use super::values::{Posting, UnitId, ValueId};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
@@ -255,7 +255,8 @@ impl State {
         for other in touched {
             let head = &mut self.heads[*other as usize];
             let mut is_counted = false;
-            for cell in &self.units[*other].cells {
+            // What is not on a list is not counted either.
+            for cell in self.units[*other].cells.iter().filter(|cell| cell.place != NOT_POSTED) {
                 for (place, list) in skipped.iter().enumerate().filter(|(_, list)| list.value == cell.value) {
                     if let Some(edge) = list.partners.get(&cell.operand) {
                         head.edges = self.decisions.with(head.edges, *edge);
