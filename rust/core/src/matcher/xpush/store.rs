@@ -352,7 +352,7 @@ impl Store {
             values.push((number, class));
             (values.len() - 1) as ValueId
         };
-        if let Some((known, class)) = index.by_string(value, &parts.view) {
+        if let Some((known, class)) = index.kept(value, &parts.view) {
             return *known.get_or_insert_with(|| make(class));
         }
         let class = index.class(value, &parts.view, parts.segment.strings(), &mut self.side);

@@ -14,6 +14,9 @@ const NO_STRING: u32 = u32::MAX;
 /// The value is no number, or no test asks for one.
 const NO_NUMBER: u32 = u32::MAX;
 
+/// Cuts that are searched together.
+const BLOCK: usize = 16;
+
 /// What a value is to one index: values with equal classes pass the same tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct ValueClass {
@@ -51,9 +54,13 @@ pub(super) struct ValueIndex {
     pub(super) tests: Box<[State]>,
     /// String constants: the test of each, and the value state of values that equal it, if it was asked for.
     strings: HashMap<u32, (State, Option<u32>), FixedState>,
-    /// The value state of values that equal none, likewise.
+    /// The value state of values that equal none and are no numbers, likewise.
     nothing: Option<u32>,
     cuts: Vec<Cut>,
+    /// The first cut of each [`BLOCK`]: these stay in the caches, where all cuts do not.
+    blocks: Vec<Cut>,
+    /// The value states of numbers that have passed none of the cuts, one, and so on, if they were asked for.
+    between: Box<[Option<u32>]>,
     /// `(cut, test)` of `<` and `<=`: true until that cut is passed.
     less: Vec<(u32, State)>,
     /// `(cut, test)` of `>` and `>=`: true from that cut on.
@@ -72,6 +79,8 @@ impl ValueIndex {
             strings: HashMap::default(),
             nothing: None,
             cuts: Vec::new(),
+            blocks: Vec::new(),
+            between: Box::default(),
             less: Vec::new(),
             greater: Vec::new(),
             equal: Vec::new(),
@@ -110,6 +119,8 @@ impl ValueIndex {
         }
         self.cuts.sort_by(|a, b| a.constant.total_cmp(&b.constant).then(a.after.cmp(&b.after)));
         self.cuts.dedup();
+        self.blocks = self.cuts.iter().step_by(BLOCK).copied().collect();
+        self.between = vec![None; self.cuts.len() + 1].into();
         for (op, constant, state) in numbers {
             let after = matches!(op, CompareOp::LessEqual | CompareOp::Greater);
             let at = self.cuts.partition_point(|cut| {
@@ -126,23 +137,35 @@ impl ValueIndex {
         }
     }
 
-    /// Where the value state of a value is kept, and its class, if no test asks for more than equality of strings: the
-    /// most frequent case, which needs one table less.
+    /// Where the value state of a value is kept, and its class, if all tests compare strings or all compare numbers: the
+    /// most frequent cases, which need one table less.
     #[inline]
-    pub(super) fn by_string(&mut self, value: &str, view: &View<'_>) -> Option<(&mut Option<u32>, ValueClass)> {
-        if !self.cuts.is_empty() || self.patterns.is_some() {
+    pub(super) fn kept(&mut self, value: &str, view: &View<'_>) -> Option<(&mut Option<u32>, ValueClass)> {
+        if self.patterns.is_some() {
             return None;
         }
-        let string = view.find_string(value).unwrap_or(NO_STRING);
-        Some(match self.strings.get_mut(&string) {
-            Some((_, known)) => (known, ValueClass { string, ..ValueClass::NONE }),
-            None => (&mut self.nothing, ValueClass::NONE),
-        })
+        if self.cuts.is_empty() {
+            let string = view.find_string(value).unwrap_or(NO_STRING);
+            return Some(match self.strings.get_mut(&string) {
+                Some((_, known)) => (known, ValueClass { string, ..ValueClass::NONE }),
+                None => (&mut self.nothing, ValueClass::NONE),
+            });
+        }
+        if !self.strings.is_empty() {
+            return None;
+        }
+        let number = to_number(value);
+        if number.is_nan() {
+            return Some((&mut self.nothing, ValueClass::NONE));
+        }
+        let position = self.passed_cuts(number);
+        Some((&mut self.between[position as usize], ValueClass { position, ..ValueClass::NONE }))
     }
 
     /// Forgets the value states.
     pub(super) fn forget(&mut self) {
         self.nothing = None;
+        self.between.fill(None);
         #[allow(clippy::iter_over_hash_type)] // all alike
         for (_, known) in self.strings.values_mut() {
             *known = None;
@@ -161,7 +184,7 @@ impl ValueIndex {
         if !self.cuts.is_empty() {
             let number = to_number(value);
             if !number.is_nan() {
-                position = self.cuts.partition_point(|cut| cut.is_passed_by(number)) as u32;
+                position = self.passed_cuts(number);
             }
         }
         let patterns = match &self.patterns {
@@ -179,6 +202,15 @@ impl ValueIndex {
             }
         };
         ValueClass { string, position, patterns }
+    }
+
+    /// How many cuts a number has passed.
+    #[inline]
+    fn passed_cuts(&self, number: f64) -> u32 {
+        let passed = |cuts: &[Cut]| cuts.partition_point(|cut| cut.is_passed_by(number));
+        let from = passed(&self.blocks).saturating_sub(1) * BLOCK;
+        let to = self.cuts.len().min(from + BLOCK);
+        (from + passed(&self.cuts[from..to])) as u32
     }
 
     /// The tests that values of a class pass, added to `into`.
@@ -200,8 +232,9 @@ impl ValueIndex {
     pub(super) fn memory_bytes(&self) -> usize {
         size_of::<ValueIndex>()
             + self.tests.len() * 4
+            + self.between.len() * 8
             + self.strings.capacity() * 17
-            + self.cuts.capacity() * size_of::<Cut>()
+            + (self.cuts.capacity() + self.blocks.capacity()) * size_of::<Cut>()
             + (self.less.capacity() + self.greater.capacity() + self.equal.capacity()) * 8
             + self.pattern_tests.capacity() * 12
             + self.patterns.as_ref().map_or(0, Patterns::memory_bytes)
