@@ -176,6 +176,9 @@ def _shift(said: Any, start: int, schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
+_zeros = pa.py_buffer(b"")
+
+
 def _no_results(count: int, dictionary_type: pa.DictionaryType) -> pa.DictionaryArray:
     """Nulls that take no memory: keys and validity are zeros, which the system has one page of until it is written to.
 
@@ -188,6 +191,3 @@ def _no_results(count: int, dictionary_type: pa.DictionaryType) -> pa.Dictionary
         _zeros = zeros = pa.py_buffer(mmap.mmap(-1, 4 * count, flags=private, prot=mmap.PROT_READ))
     nothing = pa.array([], dictionary_type.value_type)
     return pa.DictionaryArray.from_buffers(dictionary_type, count, [zeros, zeros], nothing)
-
-
-_zeros = pa.py_buffer(b"")

@@ -24,13 +24,14 @@ VALUES = {"kind": 1, "channel": 2, "place": 3, "day": 20, "title": 150}
 WINDOWS = (None, None, None, 40 * SECOND_US, 400 * SECOND_US)
 
 
+def _block(letter: str, names: list[str]) -> Block:
+    """An item bound to a variable, and leaves bound to it and their numbers."""
+    leaves = [(Pattern((Step("//", name, variable=f"{letter}{at}"),)),) for at, name in enumerate(names)]
+    return Block("S", (Step("//", "item", tuple(leaves), letter),))
+
+
 def _query(random: Random, several: bool, others: set[Hashable]) -> Query:
     """A query over one stream that compares one to three leaves, mostly with themselves; unlike the others."""
-
-    def side(letter: str, names: list[str]) -> Block:
-        leaves = [(Pattern((Step("//", name, variable=f"{letter}{at}"),)),) for at, name in enumerate(names)]
-        return Block("S", (Step("//", "item", tuple(leaves), letter),))
-
     # Frequent ones first, so that often one query asks for more than another one does.
     names = list(VALUES) if random.random() < 0.6 else random.sample(list(VALUES), len(VALUES))
     names = names[: random.choice((1, 1, 2, 2, 3))]
@@ -42,10 +43,11 @@ def _query(random: Random, several: bool, others: set[Hashable]) -> Query:
     if meaning in others:  # equal queries are counted once
         return _query(random, several, others)
     others.add(meaning)
-    blocks, operators = [side("l", names), side("r", partners)], [operator]
+    blocks, operators = [_block("l", names), _block("r", partners)], [operator]
     if several:  # what two documents gave is joined with a third one
-        blocks.append(Block("S", (Step("//", "item", ((Pattern((Step("//", "title", variable="t"),)),),), "x"),)))
-        operators.append(Operator("FOLLOWED BY", (Equality(Operand(random.choice(("l0", "r0"))), Operand("t")),), None))
+        blocks.append(_block("x", ["title"]))
+        third = Equality(Operand(random.choice(("l0", "r0"))), Operand("x0"))
+        operators.append(Operator("FOLLOWED BY", (third,), None))
     return Query(tuple(blocks), tuple(operators))
 
 
@@ -149,7 +151,8 @@ def test_counted(seed: int) -> None:
 
 def test_values_that_no_join_asked_for_then() -> None:
     """A document that came before any join asked for a value of it is not among those that are counted for it."""
-    first, second = (Query(blocks, (operator,)) for blocks, operator in map(_same, ("title", "kind")))
+    same = Operator("FOLLOWED BY", (Equality(Operand("l0"), Operand("r0")),), None)
+    first, second = (Query((_block("l", [name]), _block("r", [name])), (same,)) for name in ("title", "kind"))
     messages = [
         Message(f"m{number}", "S", number * SECOND_US, f"<item><title>t{number % 30}</title><kind>v</kind></item>")
         for number in range(DOCUMENTS)
@@ -163,11 +166,3 @@ def test_values_that_no_join_asked_for_then() -> None:
     )
     scenario = Scenario(0, 0, False, actions)
     assert _counted(scenario) == [counter.total() for counter in join_runs.expected(scenario, most=2_000_000).told]
-
-
-def _same(name: str) -> tuple[tuple[Block, Block], Operator]:
-    left, right = (
-        Block("S", (Step("//", "item", ((Pattern((Step("//", name, variable=f"{side}0"),)),),), side),))
-        for side in "lr"
-    )
-    return (left, right), Operator("FOLLOWED BY", (Equality(Operand("l0"), Operand("r0")),), None)

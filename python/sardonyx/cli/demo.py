@@ -134,15 +134,10 @@ def _explain(out: Console, data: Path) -> None:
 
 
 def _next_steps(out: Console, data: Path, results: Path | None) -> None:
+    same = f"-s {data / 'subscriptions.yaml'} --timestamp {_SENT} {data / 'alerts'}"
     steps = [
-        (
-            "the same without Spark",
-            f"sardonyx match -s {data / 'subscriptions.yaml'} --timestamp {_SENT} {data / 'alerts'}",
-        ),
-        (
-            "as JSON lines",
-            f"sardonyx match --json -s {data / 'subscriptions.yaml'} --timestamp {_SENT} {data / 'alerts'}",
-        ),
+        ("the same without Spark", f"sardonyx match {same}"),
+        ("as JSON lines", f"sardonyx match --json {same}"),
         (
             "any other pair",
             f"sardonyx explain -s {data / 'subscriptions.yaml'} --id taurus {data / 'alerts' / _EXPLAINED[1]}",

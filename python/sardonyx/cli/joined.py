@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 
@@ -13,11 +12,9 @@ from sardonyx import _core
 from sardonyx.broker import Broker
 from sardonyx.config import BrokerSettings, JoinSettings
 from sardonyx.errors import TimestampError
-from sardonyx.joins.session import Joined, JoinSession
+from sardonyx.joins.session import Joined, JoinSession, from_microseconds
 from sardonyx.model import DeadLetter, Document
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
 _NEVER_LATE_US = 10**17
 """More than three thousand years."""
 
@@ -33,7 +30,7 @@ class Joiner:
         self._settings = settings
         cost_limit = settings.limits.cost_limit
         self._session = JoinSession(JoinSettings(lateness_us=_NEVER_LATE_US), cost_limit)
-        self._now = _EPOCH + time.time_ns() // 1000 * _MICROSECOND
+        self._now_us = time.time_ns() // 1000
         self._clock: _core.JoinState | None = None
         if timestamp is not None:
             declared = JoinSettings(timestamps={"": timestamp}, namespaces=namespaces)
@@ -48,8 +45,8 @@ class Joiner:
 
     def _arriving(self, documents: Sequence[Document]) -> Iterator[Document]:
         for document in documents:
-            self._now += _MICROSECOND
-            yield replace(document, timestamp=self._now)
+            self._now_us += 1
+            yield replace(document, timestamp=from_microseconds(self._now_us))
 
     def _saying(self, documents: Sequence[Document], letters: list[DeadLetter]) -> Iterator[Document]:
         assert self._clock is not None
@@ -67,4 +64,4 @@ class Joiner:
                 name = documents[error["document"]].document_id
                 letters.append(DeadLetter(error["kind"], error["message"], document_id=name))
         for row in said["witnesses"].select(["document", "timestamp_us"]).to_pylist():
-            yield replace(documents[row["document"]], timestamp=_EPOCH + row["timestamp_us"] * _MICROSECOND)
+            yield replace(documents[row["document"]], timestamp=from_microseconds(row["timestamp_us"]))

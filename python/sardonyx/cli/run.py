@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ from rich.table import Table
 
 from sardonyx.cli import codes, common
 from sardonyx.errors import MissingExtraError, SettingsError
+from sardonyx.joins.session import from_microseconds
 
 if TYPE_CHECKING:
     from sardonyx.spark import PipelineConfig, Progress, Summary
@@ -214,8 +214,8 @@ def _join_figures(progress: Progress) -> list[tuple[str, str]]:
 def _moment(us: int) -> str:
     """A timestamp as text; those that the calendar does not reach as a number."""
     try:
-        return f"{datetime.fromtimestamp(us / 1e6, UTC):%Y-%m-%d %H:%M:%S}"
-    except (ValueError, OverflowError, OSError):
+        return f"{from_microseconds(us):%Y-%m-%d %H:%M:%S}"
+    except OverflowError:
         return f"{us:,} us"
 
 

@@ -14,7 +14,7 @@ from sardonyx.config import JoinSettings
 from sardonyx.model import DeadLetter, Document, Notification
 from sardonyx.tabular import is_unicode
 
-__all__ = ["JoinSession", "Joined", "to_microseconds"]
+__all__ = ["JoinSession", "Joined", "from_microseconds", "to_microseconds"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -27,6 +27,15 @@ def to_microseconds(moment: datetime) -> int:
     1000000
     """
     return ((moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)) - _EPOCH) // _MICROSECOND
+
+
+def from_microseconds(us: int) -> datetime:
+    """The moment of microseconds since 1970, in UTC; `OverflowError` beyond the years 1 to 9999.
+
+    >>> from_microseconds(1_000_000).isoformat()
+    '1970-01-01T00:00:01+00:00'
+    """
+    return _EPOCH + us * _MICROSECOND
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +88,7 @@ class JoinSession:
             threads,
         )
         derived = [
-            Document(row["document_id"], row["payload"], row["stream"], _EPOCH + row["timestamp_us"] * _MICROSECOND)
+            Document(row["document_id"], row["payload"], row["stream"], from_microseconds(row["timestamp_us"]))
             for row in said["derived"].to_pylist()
         ]
         letters = [
