@@ -11,7 +11,7 @@ use super::parts::{EdgeId, QueryId};
 use super::population::Population;
 use super::proof::{Given, Proof};
 use super::query::Query;
-use super::sets::{Candidate, Decided, EMPTY, SetId};
+use super::sets::{Candidate, Decided, EMPTY, SetId, later};
 use super::state::{Arrived, Found, FoundDocument, Joined, State, StateFull};
 use super::unit::{Cell, DocumentId, NOT_POSTED, Unit};
 use super::values::UnitId;
@@ -134,11 +134,7 @@ impl State {
                 last = Some((key, decided));
             }
             let Some((_, decided)) = &last else { continue };
-            let after = if is_left { head.time.saturating_sub(unit.time) } else { unit.time.saturating_sub(head.time) };
-            let apart = after.saturating_abs();
-            let within = |candidates: &[Candidate]| candidates.partition_point(|candidate| candidate.window >= apart);
-            let followed = if after > 0 { within(&decided.followed) } else { 0 };
-            let joined = within(&decided.joined);
+            let (followed, joined) = decided.within(later(unit.time, is_left, head.time));
             if followed + joined == 0 {
                 continue;
             }

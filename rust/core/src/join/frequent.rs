@@ -7,7 +7,7 @@
 
 use super::evaluate::Run;
 use super::parts::{EdgeId, OperandId};
-use super::sets::{Candidate, ClassId, EMPTY, SetId};
+use super::sets::{ClassId, EMPTY, SetId, later};
 use super::state::State;
 use super::unit::{Head, NOT_POSTED, Unit};
 use super::values::{Posting, UnitId, ValueId};
@@ -220,26 +220,20 @@ impl State {
         }
         let frequent = &self.frequent[&list.value];
         let version = frequent.oldest.min(unit.version);
-        let after = |time: i64| if is_left { time.saturating_sub(unit.time) } else { unit.time.saturating_sub(time) };
-        let (from, to) = (after(frequent.earliest), after(frequent.latest));
+        let [from, to] = [frequent.earliest, frequent.latest].map(|time| later(unit.time, is_left, time));
         let groups = frequent.groups.iter().flatten().filter(|group| list.partners.contains_key(&group.operand));
         let mut counted = Vec::new();
         for group in groups {
             let (left, right) = if is_left { (unit.class, group.class) } else { (group.class, unit.class) };
             let decided = self.decisions.decide(run.population, &self.classes, edge, left, right);
-            let within = |candidates: &[Candidate], after: i64| {
-                candidates.partition_point(|candidate| candidate.window >= after.saturating_abs())
-            };
-            let followed = |after: i64| if after > 0 { within(&decided.followed, after) } else { 0 };
-            let results = |after: i64| followed(after) + within(&decided.joined, after);
+            let held = decided.within(from);
             // On one side of the unit, results change one way only; on both, FOLLOWED BY knows one of them.
-            let is_even = results(from) == results(to)
-                && ((from > 0) == (to > 0)
-                    || (decided.followed.is_empty() && within(&decided.joined, 0) == results(from)));
+            let is_even = held == decided.within(to)
+                && ((from > 0) == (to > 0) || (decided.followed.is_empty() && held == decided.within(0)));
             if !decided.is_plain || decided.newest > version || !is_even {
                 return None;
             }
-            counted.push(Counted { class: group.class, units: group.units.into(), results: results(from) as u64 });
+            counted.push(Counted { class: group.class, units: group.units.into(), results: (held.0 + held.1) as u64 });
         }
         Some(counted)
     }

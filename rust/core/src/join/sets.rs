@@ -45,6 +45,22 @@ pub struct Decided {
     pub is_plain: bool,
 }
 
+impl Decided {
+    /// How many queries hold where the right unit comes so much later, from the front of either list.
+    #[inline]
+    pub fn within(&self, after: i64) -> (usize, usize) {
+        let apart = after.saturating_abs();
+        let longer = |candidates: &[Candidate]| candidates.partition_point(|candidate| candidate.window >= apart);
+        (if after > 0 { longer(&self.followed) } else { 0 }, longer(&self.joined))
+    }
+}
+
+/// How much later the right one of two units comes, of which one stands at `time`, and is left or not.
+#[inline]
+pub fn later(time: i64, is_left: bool, other: i64) -> i64 {
+    if is_left { other.saturating_sub(time) } else { time.saturating_sub(other) }
+}
+
 /// What a class is: the source of its units, and slots of definitions that have not exactly one node, sorted.
 pub type ClassKey = (SourceId, Box<[u32]>);
 
