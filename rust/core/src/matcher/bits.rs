@@ -37,12 +37,6 @@ impl BitSet {
         self.words[member as usize / 64] & 1 << (member % 64) != 0
     }
 
-    /// The same; true for numbers beyond all that could be members.
-    #[inline]
-    pub(super) fn contains_if_within(&self, member: u32) -> bool {
-        self.words.get(member as usize / 64).is_none_or(|word| word & 1 << (member % 64) != 0)
-    }
-
     /// Removes all members.
     pub(super) fn clear(&mut self) {
         for word in self.touched.drain(..) {

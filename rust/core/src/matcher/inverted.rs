@@ -154,8 +154,7 @@ impl Inverted {
             let Judgement { satisfied, failed, rows } = judge.run_all();
             own.rows += rows;
             let view = segment.view();
-            let satisfied = satisfied.into_iter().map(|rows| view.subscriptions_of_rows(rows));
-            matches.add(snapshot, number, stream, satisfied);
+            matches.add(snapshot, number, stream, own.walker.satisfied.iter().cloned().chain(satisfied));
             for (row, error) in failed {
                 matches.fail(snapshot, number, stream, view.subscriptions_of(row), &error);
             }

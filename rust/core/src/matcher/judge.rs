@@ -4,10 +4,11 @@ use super::bits::BitSet;
 use super::columns::{FlatPlan, FlatView, Scratch};
 use super::places::{Joiner, Operands};
 use super::postings::Walker;
+use super::reached::{Candidate, Test, append};
 use super::verify::Verifier;
 use crate::document::Document;
 use crate::index::{Segment, Signature, View};
-use crate::predicates::{Guard, GuardList, NO_POSTING, Posting, PredicateIndex, Run};
+use crate::predicates::{GuardList, NO_POSTING, PredicateIndex, Run};
 use crate::xpath::ast::ConstantRef;
 use crate::xpath::evaluate::EvaluateError;
 use crate::xpath::symbols::DocumentSymbols;
@@ -44,7 +45,7 @@ impl std::ops::AddAssign for RowCounts {
 /// Runs shorter than this are verified row by row: looking up values for columns would cost more.
 const MIN_COLUMNAR_ROWS: usize = 4;
 
-/// Runs that are judged together; fewer than 256.
+/// Runs that are judged together; at most 256.
 const JUDGE_BATCH: usize = 64;
 
 /// Rows that are verified together.
@@ -62,23 +63,16 @@ fn without_posting<'a>(predicates: &PredicateIndex<'a>, walker: &'a Walker) -> i
 
 /// Whether postings and guards lead from the document that was walked to a row.
 pub(super) fn leads_to(segment: &Segment, walker: &Walker, row: u32) -> bool {
-    let predicates = segment.predicates();
-    let hit = walker.hits.iter().flat_map(|posting| predicates.runs(*posting));
-    without_posting(&predicates, walker)
-        .chain(hit)
-        .filter(|run| run.rows().contains(&row))
-        .map(|run| Candidate::new(NO_POSTING, run, &predicates))
-        .filter(|candidate| candidate.passes_first(walker))
-        .map(|candidate| Passage::behind(candidate.run, predicates.list(candidate.guard.list), walker))
-        .any(|passage| !matches!(passage, Passage::Closed))
-}
-
-/// Adds satisfied rows, to those before if they are neighbours. Their subscriptions are looked up later, all at once.
-fn satisfy(satisfied: &mut Vec<Range<u32>>, rows: Range<u32>) {
-    match satisfied.last_mut() {
-        Some(last) if last.end == rows.start => last.end = rows.end,
-        _ => satisfied.push(rows),
-    }
+    let (predicates, view) = (segment.predicates(), segment.view());
+    let subscription = view.subscriptions_of(row).start;
+    let others = without_posting(&predicates, walker).map(|run| Candidate::new(NO_POSTING, run, &predicates, &view));
+    let hit = walker.candidates().flat_map(|(tests, candidates)| tests.iter().copied().zip(candidates.iter().copied()));
+    let is_open = |(test, candidate): (Test, Candidate)| {
+        let list = predicates.list(candidate.guard.list);
+        test.passes(&walker.hit) && !matches!(Passage::behind(&candidate.run, list, walker), Passage::Closed)
+    };
+    walker.satisfied.iter().any(|subscriptions| subscriptions.contains(&subscription))
+        || others.chain(hit).filter(|(_, candidate)| candidate.run.rows().contains(&row)).any(is_open)
 }
 
 /// What the guards of a run say.
@@ -109,28 +103,6 @@ impl<'a> Passage<'a> {
     }
 }
 
-/// A run that a document leads to, and what guards it.
-#[derive(Clone, Copy)]
-struct Candidate<'a> {
-    access: Posting,
-    run: &'a Run,
-    guard: &'a Guard,
-}
-
-impl<'a> Candidate<'a> {
-    #[inline]
-    fn new(access: Posting, run: &'a Run, predicates: &PredicateIndex<'a>) -> Candidate<'a> {
-        Candidate { access, run, guard: predicates.guards.get(run.guard as usize).unwrap_or(&Guard::NONE) }
-    }
-
-    /// Whether the document hits what the first guards ask for.
-    #[inline]
-    fn passes_first(&self, walker: &Walker) -> bool {
-        // No branches: which way they go can not be predicted, and what comes next need not wait for it.
-        self.guard.first.iter().fold(true, |all, posting| all & walker.hit.contains_if_within(*posting))
-    }
-}
-
 /// What is kept between documents.
 #[derive(Debug, Default)]
 pub(super) struct Kept {
@@ -149,7 +121,7 @@ impl Kept {
 /// What came out.
 #[derive(Default)]
 pub(super) struct Judgement {
-    /// Rows.
+    /// Subscriptions, besides those of [`Walker::satisfied`].
     pub(super) satisfied: Vec<Range<u32>>,
     /// Rows whose evaluation failed.
     pub(super) failed: Vec<(u32, EvaluateError)>,
@@ -173,6 +145,9 @@ pub(super) struct Judge<'a> {
     constants: Vec<ConstantRef<'a>>,
     scratch: Scratch,
     held: Vec<u32>,
+    /// Candidates that are not decided by what is asked first, with their subscriptions. They wait, so that little
+    /// else is read while tests are.
+    others: Vec<(Candidate, Range<u32>)>,
     out: Judgement,
 }
 
@@ -200,73 +175,67 @@ impl<'a> Judge<'a> {
             constants: Vec::new(),
             scratch: Scratch::default(),
             held: Vec::new(),
+            others: Vec::new(),
             out: Judgement::default(),
         }
     }
 
-    /// Judges all runs that the document leads to. What is read of the index is scattered over memory, and each part
-    /// says where the next one is; so one part of many runs is read before the next part of any: the processor then
-    /// waits for many lines at a time, not for one.
+    /// Judges all runs that the document leads to.
     pub(super) fn run_all(mut self) -> Judgement {
-        let (walker, predicates) = (self.walker, self.predicates);
-        self.kept.rows_seen.reserve(self.view.row_count() as usize);
-        let mut block = Vec::with_capacity(JUDGE_BATCH);
+        let (walker, predicates, view) = (self.walker, self.predicates, self.view);
+        self.kept.rows_seen.reserve(view.row_count() as usize);
+        self.out.rows.candidates += walker.settled_rows;
+        self.out.rows.decided += walker.settled_rows;
         for run in without_posting(&predicates, walker) {
-            self.look(NO_POSTING, run, &mut block);
+            let (test, candidate) = Candidate::new(NO_POSTING, run, &predicates, &view);
+            self.judge_runs(&[test], &[candidate]);
         }
-        let mut found: [(Posting, Range<u32>); JUDGE_BATCH] = std::array::from_fn(|_| (NO_POSTING, 0..0));
-        for hits in walker.hits.chunks(JUDGE_BATCH) {
-            for (posting, into) in hits.iter().zip(&mut found) {
-                *into = (*posting, predicates.run_numbers(*posting));
-            }
-            for (posting, numbers) in &found[..hits.len()] {
-                for run in &predicates.runs[numbers.start as usize..numbers.end as usize] {
-                    self.look(*posting, run, &mut block);
-                }
+        for (tests, candidates) in walker.candidates() {
+            for (tests, candidates) in tests.chunks(JUDGE_BATCH).zip(candidates.chunks(JUDGE_BATCH)) {
+                self.judge_runs(tests, candidates);
             }
         }
-        self.judge_block(&block);
+        for (candidate, subscriptions) in std::mem::take(&mut self.others) {
+            self.judge_run(&candidate, subscriptions);
+        }
         self.verify_pending();
         self.kept.rows_seen.clear();
         self.out
     }
 
-    #[inline]
-    fn look(&mut self, access: Posting, run: &'a Run, block: &mut Vec<Candidate<'a>>) {
-        if run.is_settled() {
-            // Mere existence: of these there are many, and nothing has to be asked.
-            self.out.rows.candidates += run.rows().len() as u64;
-            self.out.rows.decided += run.rows().len() as u64;
-            satisfy(&mut self.out.satisfied, run.rows());
-            return;
+    /// Judges some runs, at most [`JUDGE_BATCH`]. What their first guards say can not be predicted, so they are sorted
+    /// by it without branches.
+    fn judge_runs(&mut self, tests: &[Test], candidates: &[Candidate]) {
+        let (mut decided, mut others) = ([0u8; JUDGE_BATCH], [0u8; JUDGE_BATCH]);
+        let (mut decided_count, mut other_count, mut guarded) = (0, 0, 0);
+        for (at, test) in tests.iter().enumerate() {
+            let passes = test.passes(&self.walker.hit);
+            let decides = test.decides(&self.walker.repeated);
+            decided[decided_count] = at as u8;
+            decided_count += usize::from(passes & decides);
+            others[other_count] = at as u8;
+            other_count += usize::from(passes & !decides);
+            guarded += u64::from(!passes) * u64::from(test.rows);
         }
-        block.push(Candidate::new(access, run, &self.predicates));
-        if block.len() == JUDGE_BATCH {
-            self.judge_block(block);
-            block.clear();
+        self.out.rows.guarded += guarded;
+        let mut rows = 0;
+        for at in &decided[..decided_count] {
+            let test = &tests[*at as usize];
+            rows += u64::from(test.rows);
+            append(&mut self.out.satisfied, test.subscriptions());
         }
-    }
-
-    /// Judges some runs.
-    fn judge_block(&mut self, block: &[Candidate<'a>]) {
-        let mut passing = [0u8; JUDGE_BATCH];
-        let mut count = 0;
-        for (at, candidate) in block.iter().enumerate() {
-            let passes = candidate.passes_first(self.walker);
-            passing[count] = at as u8;
-            count += usize::from(passes);
-            self.out.rows.guarded += u64::from(!passes) * candidate.run.rows().len() as u64;
-        }
-        for at in &passing[..count] {
-            self.judge_run(&block[*at as usize]);
+        self.out.rows.candidates += rows;
+        self.out.rows.decided += rows;
+        for at in &others[..other_count] {
+            self.others.push((candidates[*at as usize], tests[*at as usize].subscriptions()));
         }
     }
 
-    fn judge_run(&mut self, candidate: &Candidate<'a>) {
-        let Candidate { access, run, guard } = *candidate;
+    fn judge_run(&mut self, candidate: &Candidate, subscriptions: Range<u32>) {
+        let Candidate { access, run, guard } = candidate;
         let mut passage = Passage::behind(run, self.predicates.list(guard.list), self.walker);
         if let Passage::Joined(list) = passage {
-            let operands = Operands { access, guard, list };
+            let operands = Operands { access: *access, guard, list };
             passage = match self.kept.joiner.decide(self.document, &self.walker.places, &operands) {
                 Some(true) => Passage::Decided,
                 Some(false) => Passage::Closed,
@@ -279,19 +248,19 @@ impl<'a> Judge<'a> {
             // Rows in several postings are judged once each.
             for row in run.rows() {
                 if self.kept.rows_seen.insert(row) {
-                    self.judge(run, passage, row..row + 1);
+                    self.judge(run, passage, row..row + 1, self.view.subscriptions_of(row));
                 }
             }
         } else {
-            self.judge(run, passage, run.rows());
+            self.judge(run, passage, run.rows(), subscriptions);
         }
     }
 
-    fn judge(&mut self, run: &Run, passage: Passage<'_>, rows: Range<u32>) {
+    fn judge(&mut self, run: &Run, passage: Passage<'_>, rows: Range<u32>, subscriptions: Range<u32>) {
         self.out.rows.candidates += rows.len() as u64;
         if matches!(passage, Passage::Decided) {
             self.out.rows.decided += rows.len() as u64;
-            satisfy(&mut self.out.satisfied, rows);
+            append(&mut self.out.satisfied, subscriptions);
         } else if rows.len() < MIN_COLUMNAR_ROWS || !self.refine(run, rows.clone()) {
             self.verify(run.signature, rows);
         }
@@ -321,7 +290,7 @@ impl<'a> Judge<'a> {
                 let (own, others) = constants.split_at(signature.slots as usize);
                 constants = others;
                 match self.verifier.verify(view.query(signature), signature.plain, own) {
-                    Ok(true) => satisfy(&mut self.out.satisfied, *row..row + 1),
+                    Ok(true) => append(&mut self.out.satisfied, view.subscriptions_of(*row)),
                     Ok(false) => {}
                     Err(error) => self.out.failed.push((*row, error)),
                 }
@@ -353,7 +322,7 @@ impl<'a> Judge<'a> {
             if plan.residual {
                 self.verify(run.signature, *row..row + 1);
             } else {
-                satisfy(&mut self.out.satisfied, *row..row + 1);
+                append(&mut self.out.satisfied, view.subscriptions_of(*row));
             }
         }
         self.held = held;

@@ -12,6 +12,7 @@ mod lists;
 pub mod naive;
 mod places;
 mod postings;
+mod reached;
 mod results;
 mod verify;
 mod xpush;

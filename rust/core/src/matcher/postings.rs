@@ -1,10 +1,11 @@
-//! From a document to the postings it hits: one walk over its tree with the shared automata.
+//! From a document to the postings it hits, and what they lead to: one walk over its tree with the shared automata.
 
 use super::bits::BitSet;
 use super::places::{ListId, Places};
+use super::reached::{Candidate, Found, Reach, Reached, Test, all_postings, always};
 use crate::document::{Document, NodeId, NodeKind};
-use crate::index::Segment;
-use crate::paths::{Class, DEAD, PathCache, StateId, TrieNode};
+use crate::index::{Segment, View};
+use crate::paths::{Class, DEAD, PathCache, StateId, Trie, TrieNode};
 use crate::predicates::{NO_POSTING, Patterns, Posting, PredicateIndex, ProbeKind, flags};
 use crate::xpath::evaluate::number::to_number;
 use crate::xpath::symbols::{DocumentSymbols, NO_SYMBOL, NameTest};
@@ -25,8 +26,8 @@ pub(super) struct Accepts {
     /// Existence postings of paths whose places matter, and, for the document of the stamp, where they are noted down.
     located: Box<[Posting]>,
     places: ListId,
-    /// Postings that the paths' existence hits.
-    exists: Box<[Posting]>,
+    /// What the paths' existence leads to.
+    exists: Reach,
     /// Trie nodes with probes.
     probed: Box<[TrieNode]>,
     /// Range lists.
@@ -38,11 +39,24 @@ pub(super) struct Accepts {
 /// What a value hits in a state.
 #[derive(Debug)]
 struct ValueHit {
-    /// Where its postings are.
-    postings: Range<u32>,
-    /// Document in which this was met last, and where its places are noted down there.
+    /// Document in which this was met last.
     stamp: u64,
+    /// What its postings lead to.
+    reach: Reach,
+    /// The postings themselves if it matters where they were hit, and, for the document of the stamp, where that is
+    /// noted down.
+    located: Range<u32>,
     places: ListId,
+}
+
+/// About how many bytes a [`ValueHit`] takes with its place in the table.
+const VALUE_HIT_BYTES: usize = 72;
+
+/// The parts of a segment that a walk reads.
+struct Index<'a> {
+    trie: Trie<'a>,
+    predicates: PredicateIndex<'a>,
+    view: View<'a>,
 }
 
 /// The parts of a walk that outlive a document.
@@ -55,17 +69,20 @@ pub(super) struct Walker {
     /// Postings hit by a value in a state: the value plays the part of one more input symbol of the lazy DFA.
     value_hits: HashMap<(StateId, u64), ValueHit, FixedState>,
     value_postings: Vec<Posting>,
-    /// The same as a set.
+    reached: Reached,
+    /// Postings hit by the document.
     pub(super) hit: BitSet,
     /// Of the paths whose uniqueness matters, those that lead to several nodes.
     pub(super) repeated: BitSet,
     /// Where postings were hit, of those for which it matters.
     pub(super) places: Places,
     document_number: u64,
-    /// Postings hit by values.
-    probed: Vec<Posting>,
-    /// Postings hit by the document, each once.
-    pub(super) hits: Vec<Posting>,
+    /// Subscriptions that postings satisfy without further questions, and how many rows these are.
+    pub(super) satisfied: Vec<Range<u32>>,
+    pub(super) settled_rows: u64,
+    /// Candidates that postings lead to: numbers of those in the cache, and those that were in it before it was cleared.
+    candidates: Vec<Range<u32>>,
+    carried: (Vec<Test>, Vec<Candidate>),
     /// Range lists met and the best value seen for each.
     pub(super) ranges: Vec<(u32, f64)>,
 }
@@ -73,18 +90,22 @@ pub(super) struct Walker {
 impl Walker {
     pub(super) fn new(path_cache_bytes: usize) -> Walker {
         Walker {
-            paths: PathCache::new(path_cache_bytes),
+            // Numbers of what the cache holds have 32 bits.
+            paths: PathCache::new(path_cache_bytes.min(u32::MAX as usize)),
             element_classes: Vec::new(),
             attribute_classes: Vec::new(),
             open: Vec::new(),
             value_hits: HashMap::default(),
             value_postings: Vec::new(),
+            reached: Reached::default(),
             hit: BitSet::default(),
             repeated: BitSet::default(),
             places: Places::default(),
             document_number: 0,
-            probed: Vec::new(),
-            hits: Vec::new(),
+            satisfied: Vec::new(),
+            settled_rows: 0,
+            candidates: Vec::new(),
+            carried: Default::default(),
             ranges: Vec::new(),
         }
     }
@@ -98,7 +119,8 @@ impl Walker {
         )
     }
 
-    /// Walks a document; the postings are in [`Self::hits`], the values for order comparisons in [`Self::ranges`].
+    /// Walks a document. What it satisfies or may satisfy is then in the fields of the walker, the values for order
+    /// comparisons in [`Self::ranges`].
     pub(super) fn walk(
         &mut self,
         segment: &Segment,
@@ -106,20 +128,12 @@ impl Walker {
         document: &Document,
         symbols: &DocumentSymbols,
     ) {
-        let (trie, predicates) = (segment.trie(), segment.predicates());
-        let (strings, view) = (segment.strings(), segment.view());
-        self.document_number += 1;
-        self.hits.clear();
-        self.ranges.clear();
-        self.hit.clear();
-        self.hit.reserve(predicates.posting_count());
-        self.repeated.clear();
-        self.repeated.reserve(predicates.posting_count());
-        self.places.clear(predicates.posting_count());
+        let index = Index { trie: segment.trie(), predicates: segment.predicates(), view: segment.view() };
+        let (predicates, view, strings) = (index.predicates, index.view, segment.strings());
+        self.begin(predicates.posting_count());
         self.paths.classify(symbols, &mut self.element_classes, &mut self.attribute_classes);
         let text_class = self.paths.text_class();
-        let mut attach = |nodes: &[TrieNode]| Accepts::new(&predicates, nodes);
-        let start = self.paths.start(&trie, &mut attach);
+        let start = self.start(&index);
         self.open.clear();
         self.open.push(start);
         let nodes = document.nodes();
@@ -130,8 +144,7 @@ impl Walker {
             let above = self.open[depth - 1];
             let state = match node.kind {
                 NodeKind::Element => {
-                    let class = self.element_classes[node.name as usize];
-                    let state = self.paths.step(&trie, above, class, &mut attach);
+                    let state = self.step(&index, above, self.element_classes[node.name as usize]);
                     self.open.truncate(depth);
                     self.open.push(state);
                     if state == DEAD {
@@ -140,70 +153,116 @@ impl Walker {
                     }
                     state
                 }
-                NodeKind::Attribute => {
-                    let class = self.attribute_classes[node.name as usize];
-                    self.paths.step(&trie, above, class, &mut attach)
-                }
-                NodeKind::Text => self.paths.step(&trie, above, text_class, &mut attach),
+                NodeKind::Attribute => self.step(&index, above, self.attribute_classes[node.name as usize]),
+                NodeKind::Text => self.step(&index, above, text_class),
                 _ => DEAD,
             };
-            if state != DEAD {
-                let accepts = self.paths.attached(state);
-                let first_visit = accepts.stamp != self.document_number;
-                if first_visit {
-                    accepts.stamp = self.document_number;
-                    for posting in &accepts.anchors {
-                        if self.hit.contains(*posting) {
-                            self.repeated.insert(*posting);
-                        }
-                    }
-                    for posting in &accepts.exists {
-                        if self.hit.insert(*posting) {
-                            self.hits.push(*posting);
-                        }
-                    }
-                    if !accepts.located.is_empty() {
-                        accepts.places = self.places.list(&accepts.located);
-                    }
-                }
-                if !accepts.located.is_empty() {
-                    self.places.add(accepts.places, at as u32);
-                }
-                if accepts.again != self.document_number && !first_visit {
-                    accepts.again = self.document_number;
-                    for posting in &accepts.anchors {
-                        self.repeated.insert(*posting);
-                    }
-                }
-                if accepts.flags & flags::PROBES != 0 {
-                    self.probe(
-                        &predicates,
-                        state,
-                        at as u32,
-                        document.string_value(at as u32),
-                        &|value| view.find_string(value),
-                        || (patterns.get_or_init(|| Patterns::new(&predicates, strings)), strings),
-                    );
-                }
+            if state != DEAD && self.arrive(state, at as NodeId) & flags::PROBES != 0 {
+                self.probe(
+                    &index,
+                    state,
+                    at as u32,
+                    document.string_value(at as u32),
+                    &|value| view.find_string(value),
+                    || (patterns.get_or_init(|| Patterns::new(&predicates, strings)), strings),
+                );
             }
             if self.paths.is_full() {
-                self.value_hits.clear();
-                self.value_postings.clear();
-                let mut open = std::mem::take(&mut self.open);
-                self.paths.clear(&mut open, &mut attach);
-                self.open = open;
+                self.forget(&index);
             }
             at += 1;
         }
-        // What values hit is mostly verified: in the order of the rows, memory is read forwards. What exists is mostly
-        // decided, and putting thousands of postings in order would cost more than it saves.
-        self.probed.sort_unstable();
-        self.hits.append(&mut self.probed);
+    }
+
+    fn begin(&mut self, posting_count: usize) {
+        self.document_number += 1;
+        self.satisfied.clear();
+        self.settled_rows = 0;
+        self.candidates.clear();
+        self.carried.0.clear();
+        self.carried.1.clear();
+        self.ranges.clear();
+        for set in [&mut self.hit, &mut self.repeated] {
+            set.clear();
+            set.reserve(all_postings(posting_count));
+            set.insert(always(posting_count));
+        }
+        self.places.clear(posting_count);
+    }
+
+    fn start(&mut self, index: &Index<'_>) -> StateId {
+        let reached = &mut self.reached;
+        self.paths.start(&index.trie, &mut |nodes| Accepts::new(index, reached, nodes))
+    }
+
+    #[inline]
+    fn step(&mut self, index: &Index<'_>, above: StateId, class: Class) -> StateId {
+        let reached = &mut self.reached;
+        let before = reached.memory_bytes();
+        let state = self.paths.step(&index.trie, above, class, &mut |nodes| Accepts::new(index, reached, nodes));
+        self.paths.charge(self.reached.memory_bytes() - before);
+        state
+    }
+
+    /// Empties the caches, but for the states of the open elements and what the document still needs.
+    #[cold]
+    fn forget(&mut self, index: &Index<'_>) {
+        for numbers in self.candidates.drain(..) {
+            let (tests, candidates) = self.reached.candidates(numbers);
+            self.carried.0.extend_from_slice(tests);
+            self.carried.1.extend_from_slice(candidates);
+        }
+        self.value_hits.clear();
+        self.value_postings.clear();
+        self.reached.clear();
+        let reached = &mut self.reached;
+        self.paths.clear(&mut self.open, &mut |nodes| Accepts::new(index, reached, nodes));
+        self.paths.charge(self.reached.memory_bytes());
+    }
+
+    /// A node is in a state; the flags of the state.
+    #[inline]
+    fn arrive(&mut self, state: StateId, node: NodeId) -> u8 {
+        let accepts = self.paths.attached(state);
+        let first_visit = accepts.stamp != self.document_number;
+        if first_visit {
+            accepts.stamp = self.document_number;
+            for posting in &accepts.anchors {
+                if self.hit.contains(*posting) {
+                    self.repeated.insert(*posting);
+                }
+            }
+            let mut found = Found {
+                satisfied: &mut self.satisfied,
+                rows: &mut self.settled_rows,
+                candidates: &mut self.candidates,
+            };
+            self.reached.hit(&accepts.exists, &mut self.hit, &mut found);
+            if !accepts.located.is_empty() {
+                accepts.places = self.places.list(&accepts.located);
+            }
+        }
+        if !accepts.located.is_empty() {
+            self.places.add(accepts.places, node);
+        }
+        if accepts.again != self.document_number && !first_visit {
+            accepts.again = self.document_number;
+            for posting in &accepts.anchors {
+                self.repeated.insert(*posting);
+            }
+        }
+        accepts.flags
+    }
+
+    /// Candidates that postings lead to, with what is asked of them first.
+    pub(super) fn candidates(&self) -> impl Iterator<Item = (&[Test], &[Candidate])> {
+        let cached = self.candidates.iter().map(|numbers| self.reached.candidates(numbers.clone()));
+        cached.chain(std::iter::once((&self.carried.0[..], &self.carried.1[..])))
     }
 
     fn probe<'s>(
         &mut self,
-        predicates: &PredicateIndex<'_>,
+        index: &Index<'_>,
         state: StateId,
         node: NodeId,
         value: &str,
@@ -214,27 +273,27 @@ impl Walker {
         if kinds & flags::STRING_EQUAL != 0
             && let Some(string) = find(value)
         {
-            self.value(predicates, state, node, ProbeKind::StringEqual, string);
+            self.value(index, state, node, ProbeKind::StringEqual, string);
         }
         if kinds & (flags::NUMBER_EQUAL | flags::RANGE) != 0 {
             let number = to_number(value);
             if !number.is_nan() {
                 if kinds & flags::NUMBER_EQUAL != 0
-                    && let Some(constant) = predicates.number(number)
+                    && let Some(constant) = index.predicates.number(number)
                 {
-                    self.value(predicates, state, node, ProbeKind::NumberEqual, constant);
+                    self.value(index, state, node, ProbeKind::NumberEqual, constant);
                 }
                 if kinds & flags::RANGE != 0 {
-                    self.range(predicates, state, number);
+                    self.range(&index.predicates, state, number);
                 }
             }
         }
         if kinds & flags::PATTERN != 0 {
             let (patterns, strings) = patterns();
             patterns.scan(value, strings, |constant, at_start| {
-                self.value(predicates, state, node, ProbeKind::Contains, constant);
+                self.value(index, state, node, ProbeKind::Contains, constant);
                 if at_start {
-                    self.value(predicates, state, node, ProbeKind::StartsWith, constant);
+                    self.value(index, state, node, ProbeKind::StartsWith, constant);
                 }
             });
         }
@@ -249,31 +308,38 @@ impl Walker {
         }
     }
 
-    /// The postings that a known constant hits in a state, found once and remembered.
-    fn value(&mut self, predicates: &PredicateIndex<'_>, state: StateId, node: NodeId, kind: ProbeKind, constant: u32) {
+    /// What a known constant hits in a state, found once and remembered.
+    fn value(&mut self, index: &Index<'_>, state: StateId, node: NodeId, kind: ProbeKind, constant: u32) {
         let accepts = self.paths.attached(state);
         let located = accepts.flags & flags::VALUE_PLACES != 0;
         let hit = match self.value_hits.entry((state, (kind as u64) << 32 | u64::from(constant))) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(vacant) => {
-                let first = self.value_postings.len() as u32;
+                let first = self.value_postings.len();
                 let probed = accepts.probed.iter();
-                self.value_postings.extend(probed.filter_map(|node| predicates.probe(*node, kind, constant)));
-                let postings = first..self.value_postings.len() as u32;
-                self.paths.charge(postings.len() * 4 + 56);
-                vacant.insert(ValueHit { postings, stamp: 0, places: 0 })
+                self.value_postings.extend(probed.filter_map(|node| index.predicates.probe(*node, kind, constant)));
+                let before = self.reached.memory_bytes();
+                let postings = self.value_postings[first..].iter().copied();
+                let reach = self.reached.add(postings, &index.predicates, &index.view);
+                if !located {
+                    self.value_postings.truncate(first);
+                }
+                let postings = first as u32..self.value_postings.len() as u32;
+                self.paths.charge(self.reached.memory_bytes() - before + postings.len() * 4 + VALUE_HIT_BYTES);
+                vacant.insert(ValueHit { stamp: 0, reach, located: postings, places: 0 })
             }
         };
         if hit.stamp != self.document_number {
             hit.stamp = self.document_number;
-            let postings = &self.value_postings[hit.postings.start as usize..hit.postings.end as usize];
-            for posting in postings {
-                if self.hit.insert(*posting) {
-                    self.probed.push(*posting);
-                }
-            }
+            let mut found = Found {
+                satisfied: &mut self.satisfied,
+                rows: &mut self.settled_rows,
+                candidates: &mut self.candidates,
+            };
+            self.reached.hit(&hit.reach, &mut self.hit, &mut found);
             if located {
-                hit.places = self.places.list(postings);
+                let postings = hit.located.start as usize..hit.located.end as usize;
+                hit.places = self.places.list(&self.value_postings[postings]);
             }
         }
         if located {
@@ -283,7 +349,8 @@ impl Walker {
 }
 
 impl Accepts {
-    fn new(predicates: &PredicateIndex<'_>, nodes: &[TrieNode]) -> Accepts {
+    fn new(index: &Index<'_>, reached: &mut Reached, nodes: &[TrieNode]) -> Accepts {
+        let predicates = &index.predicates;
         let of = |node: &TrieNode| predicates.node_flags[*node as usize];
         let probed = flags::STRING_EQUAL | flags::NUMBER_EQUAL | flags::PATTERN;
         let with = |flag: u8| {
@@ -291,8 +358,8 @@ impl Accepts {
             nodes.map(|node| predicates.node_postings[*node as usize]).collect()
         };
         let postings = nodes.iter().map(|node| predicates.node_postings[*node as usize]);
-        let mut exists: Box<[Posting]> = postings.filter(|posting| *posting != NO_POSTING).collect();
-        // Runs and rows are in the order of postings: memory is read forwards.
+        let mut exists: Vec<Posting> = postings.filter(|posting| *posting != NO_POSTING).collect();
+        // Neighbouring postings have neighbouring rows.
         exists.sort_unstable();
         Accepts {
             stamp: 0,
@@ -300,7 +367,7 @@ impl Accepts {
             anchors: with(flags::ANCHOR),
             located: with(flags::PLACES),
             places: 0,
-            exists,
+            exists: reached.add(exists, predicates, &index.view),
             probed: nodes.iter().copied().filter(|node| of(node) & probed != 0).collect(),
             ranges: nodes
                 .iter()

@@ -127,7 +127,6 @@ pub struct Run {
 impl Run {
     const SHARED: u32 = 1 << 31;
     const DECIDED: u32 = 1 << 30;
-
     const CONJUNCTIVE: u32 = 1 << 29;
     const MARKS: u32 = Run::SHARED | Run::DECIDED | Run::CONJUNCTIVE;
     /// Rows must be fewer than this.
