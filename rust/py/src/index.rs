@@ -756,17 +756,17 @@ impl Index {
                             }
                         }
                     }
-                    table.add(number, &matches);
                     for failure in &matches.failures {
                         let id = snapshot.segments[failure.segment].segment.ids().get(failure.subscription);
                         errors.add(number, Some(id), &failure.error.into());
                     }
+                    table.add(number, matches);
                 }
                 Some(Err(error)) => errors.add(number, None, &error.into()),
                 None => {}
             }
         }
-        let matches = table.finish().map_err(arrow_error)?;
+        let matches = table.finish(threads).map_err(arrow_error)?;
         let matches = if population.is_empty() { matches } else { results.join(&matches).map_err(arrow_error)? };
         Ok((matches, errors.finish().map_err(arrow_error)?))
     }

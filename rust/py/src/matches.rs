@@ -4,105 +4,127 @@ use crate::errors::Fields;
 use arrow_array::builder::{StringBuilder, UInt32Builder, UInt64Builder};
 use arrow_array::types::UInt32Type;
 use arrow_array::{Array, ArrayRef, DictionaryArray, RecordBatch, StringArray, UInt32Array};
+use arrow_buffer::{Buffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 use hashbrown::HashMap;
 use sardonyx_core::index::Snapshot;
 use sardonyx_core::matcher::Matches;
-use std::ops::Range;
 use std::sync::Arc;
 
-/// Collects matches; each distinct subscription id is written once, into a dictionary.
+/// Rows below which one thread writes them as fast as several.
+const MIN_ROWS_OF_A_THREAD: usize = 1 << 17;
+
+/// Collects matches; subscription ids are in a dictionary, each once.
 pub(crate) struct MatchTable<'s> {
     snapshot: &'s Snapshot,
-    /// Document, segment and subscriptions.
-    ranges: Vec<(u32, u32, Range<u32>)>,
+    /// By document, ascending.
+    matches: Vec<(u32, Matches)>,
     count: usize,
 }
 
 impl<'s> MatchTable<'s> {
     /// An empty table.
     pub(crate) fn new(snapshot: &'s Snapshot) -> MatchTable<'s> {
-        MatchTable { snapshot, ranges: Vec::new(), count: 0 }
+        MatchTable { snapshot, matches: Vec::new(), count: 0 }
     }
 
     /// Adds the matches of one document.
-    pub(crate) fn add(&mut self, document: u32, matches: &Matches) {
-        self.ranges.extend(matches.ranges.iter().map(|(segment, range)| (document, *segment, range.clone())));
+    pub(crate) fn add(&mut self, document: u32, matches: Matches) {
         self.count += matches.len();
+        self.matches.push((document, matches));
     }
 
     /// The record batch: `document` and `subscription_id`.
-    pub(crate) fn finish(self) -> Result<RecordBatch, ArrowError> {
+    pub(crate) fn finish(self, threads: usize) -> Result<RecordBatch, ArrowError> {
         let sizes = self.snapshot.segments.iter().map(|part| part.segment.subscription_count() as usize);
-        // Tables over all subscriptions do not pay for a few matches.
-        let (keys, ids) = if self.count >= sizes.sum::<usize>() / 32 { self.dense_keys() } else { self.sparse_keys() };
-        let mut documents = Vec::with_capacity(self.count);
-        for (document, _, range) in &self.ranges {
-            documents.extend(std::iter::repeat_n(*document, range.len()));
-        }
-        let dictionary = dictionary(keys, ids);
+        let is_dense = self.count >= sizes.sum::<usize>() / 2;
+        let ids = if is_dense { all_ids(self.snapshot) } else { None };
+        let (documents, subscriptions) = match ids {
+            Some(ids) => self.dense(ids, threads),
+            None => self.sparse(),
+        };
         let documents: ArrayRef = Arc::new(UInt32Array::from(documents));
-        let subscriptions: ArrayRef = Arc::new(dictionary);
         let schema = Schema::new(vec![
             Field::new("document", DataType::UInt32, false),
             Field::new("subscription_id", subscriptions.data_type().clone(), false),
         ]);
-        RecordBatch::try_new(Arc::new(schema), vec![documents, subscriptions])
+        RecordBatch::try_new(Arc::new(schema), vec![documents, Arc::new(subscriptions)])
     }
 
-    /// Dictionary keys in the order of the subscriptions. All of a range are in the dictionary, so their keys follow
-    /// each other: a range is written without looking at its members.
-    fn dense_keys(&self) -> (Vec<u32>, StringArray) {
-        let mut ids = StringBuilder::new();
-        let mut count = 0;
-        // For each segment: how many ranges begin less end at a subscription, then the keys.
-        let mut tables: Vec<Vec<u32>> = self
-            .snapshot
-            .segments
-            .iter()
-            .map(|part| vec![0u32; part.segment.subscription_count() as usize + 1])
-            .collect();
-        for (_, segment, range) in &self.ranges {
-            let table = &mut tables[*segment as usize];
-            table[range.start as usize] = table[range.start as usize].wrapping_add(1);
-            table[range.end as usize] = table[range.end as usize].wrapping_sub(1);
-        }
-        for (part, table) in self.snapshot.segments.iter().zip(&mut tables) {
-            let names = part.segment.ids();
-            let mut open = 0u32;
-            for (subscription, place) in table.iter_mut().enumerate() {
-                open = open.wrapping_add(*place);
-                *place = count;
-                if open != 0 {
-                    ids.append_value(names.get(subscription as u32));
-                    count += 1;
+    /// All ids are in the dictionary, so that keys are known without looking anything up: a range is written as it is.
+    fn dense(&self, ids: StringArray, threads: usize) -> (Vec<u32>, DictionaryArray<UInt32Type>) {
+        let mut next = 0;
+        let first_keys = self.snapshot.segments.iter().map(|part| {
+            next += part.segment.subscription_count();
+            next - part.segment.subscription_count()
+        });
+        let first_keys: Vec<u32> = first_keys.collect();
+        let (mut documents, mut keys) = (vec![0; self.count], vec![0; self.count]);
+        let threads = threads.min(self.count / MIN_ROWS_OF_A_THREAD).max(1);
+        std::thread::scope(|scope| {
+            let (mut documents, mut keys) = (&mut documents[..], &mut keys[..]);
+            for matches in self.matches.chunks(self.matches.len().div_ceil(threads).max(1)) {
+                let count = matches.iter().map(|(_, matches)| matches.len()).sum();
+                let (own_documents, own_keys);
+                (own_documents, documents) = std::mem::take(&mut documents).split_at_mut(count);
+                (own_keys, keys) = std::mem::take(&mut keys).split_at_mut(count);
+                let first_keys = &first_keys;
+                let mut write = move || write_rows(matches, first_keys, own_documents, own_keys);
+                if documents.is_empty() {
+                    write();
+                } else {
+                    scope.spawn(write);
                 }
             }
-        }
-        let mut keys = Vec::with_capacity(self.count);
-        for (_, segment, range) in &self.ranges {
-            let first = tables[*segment as usize][range.start as usize];
-            keys.extend(first..first + range.len() as u32);
-        }
-        (keys, ids.finish())
+        });
+        (documents, dictionary(keys, ids))
     }
 
-    /// Dictionary keys in the order in which subscriptions are met.
-    fn sparse_keys(&self) -> (Vec<u32>, StringArray) {
+    /// Ids are in the dictionary in the order in which they are met.
+    fn sparse(&self) -> (Vec<u32>, DictionaryArray<UInt32Type>) {
         let mut ids = StringBuilder::new();
         let mut known: HashMap<(u32, u32), u32> = HashMap::new();
-        let mut keys = Vec::with_capacity(self.count);
-        for (_, segment, range) in &self.ranges {
-            let names = self.snapshot.segments[*segment as usize].segment.ids();
-            for subscription in range.clone() {
+        let (mut documents, mut keys) = (Vec::with_capacity(self.count), Vec::with_capacity(self.count));
+        for (document, matches) in &self.matches {
+            documents.extend(std::iter::repeat_n(*document, matches.len()));
+            for (segment, subscription) in matches.iter() {
                 let count = known.len() as u32;
-                keys.push(*known.entry((*segment, subscription)).or_insert_with(|| {
-                    ids.append_value(names.get(subscription));
+                keys.push(*known.entry((segment, subscription)).or_insert_with(|| {
+                    ids.append_value(self.snapshot.segments[segment as usize].segment.ids().get(subscription));
                     count
                 }));
             }
         }
-        (keys, ids.finish())
+        (documents, dictionary(keys, ids.finish()))
+    }
+}
+
+/// The ids of all segments, one after the other, as they are stored; `None` if these are more than fit in one array.
+fn all_ids(snapshot: &Snapshot) -> Option<StringArray> {
+    let (mut bytes, mut offsets) = (Vec::new(), vec![0i32]);
+    for part in &snapshot.segments {
+        let ids = part.segment.ids();
+        let before = bytes.len();
+        bytes.extend_from_slice(ids.bytes);
+        i32::try_from(bytes.len()).ok()?;
+        offsets.extend(ids.offsets.iter().skip(1).map(|offset| (before + *offset as usize) as i32));
+    }
+    let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
+    StringArray::try_new(offsets, Buffer::from_vec(bytes), None).ok()
+}
+
+/// Writes the rows of some documents; keys begin for each segment where they are told to.
+fn write_rows(matches: &[(u32, Matches)], first_keys: &[u32], mut documents: &mut [u32], mut keys: &mut [u32]) {
+    for (document, matches) in matches {
+        let own;
+        (own, documents) = std::mem::take(&mut documents).split_at_mut(matches.len());
+        own.fill(*document);
+        for (segment, range) in &matches.ranges {
+            let own;
+            (own, keys) = std::mem::take(&mut keys).split_at_mut(range.len());
+            let first = first_keys[*segment as usize] + range.start;
+            own.iter_mut().zip(first..).for_each(|(key, number)| *key = number);
+        }
     }
 }
 
@@ -110,8 +132,8 @@ impl<'s> MatchTable<'s> {
 #[allow(unsafe_code)] // looking at each key again takes as long as writing it
 fn dictionary(keys: Vec<u32>, ids: StringArray) -> DictionaryArray<UInt32Type> {
     debug_assert!(keys.iter().all(|key| (*key as usize) < ids.len()));
-    // SAFETY: a key is the number of ids before its id was appended (`sparse_keys`), or lies between the first and the
-    // last of a range all of whose ids were appended (`dense_keys`); so all are below the length, and none is null.
+    // SAFETY: a key is the number of ids before its id was appended (`sparse`), or the number of a subscription among
+    // all, whose ids were all appended (`dense`); so all are below the length, and none is null.
     unsafe { DictionaryArray::new_unchecked(UInt32Array::from(keys), Arc::new(ids)) }
 }
 
