@@ -227,6 +227,12 @@ impl<'a> View<'a> {
         if value.len() > self.longest_string { None } else { self.strings.find(value) }
     }
 
+    /// Whether a value may be a string constant.
+    #[inline]
+    pub fn may_be_string(&self, value: &str) -> bool {
+        value.len() <= self.longest_string
+    }
+
     /// Number of rows.
     pub fn row_count(&self) -> u32 {
         (self.row_subscriptions.len() - 1) as u32

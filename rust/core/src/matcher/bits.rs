@@ -31,6 +31,16 @@ impl BitSet {
         new
     }
 
+    /// Adds the members that are the bits of one word: `word` times 64 and so on.
+    #[inline]
+    pub(super) fn insert_word(&mut self, word: u32, bits: u64) {
+        let known = &mut self.words[word as usize];
+        if *known == 0 {
+            self.touched.push(word);
+        }
+        *known |= bits;
+    }
+
     /// Whether a number is a member.
     #[inline]
     pub(super) fn contains(&self, member: u32) -> bool {

@@ -2,7 +2,7 @@
 
 use super::bits::BitSet;
 use super::columns::{FlatPlan, FlatView, Scratch};
-use super::places::{Joiner, Operands};
+use super::places::{Joiner, Located, Operands, Scene};
 use super::postings::Walker;
 use super::reached::{Candidate, Test, append};
 use super::verify::Verifier;
@@ -107,6 +107,7 @@ impl<'a> Passage<'a> {
 #[derive(Debug, Default)]
 pub(super) struct Kept {
     joiner: Joiner,
+    located: Located,
     rows_seen: BitSet,
     flat_plans: HashMap<u32, Option<Arc<FlatPlan>>, FixedState>,
 }
@@ -114,7 +115,7 @@ pub(super) struct Kept {
 impl Kept {
     /// Bytes in use.
     pub(super) fn memory_bytes(&self) -> usize {
-        self.rows_seen.memory_bytes() + self.joiner.memory_bytes()
+        self.rows_seen.memory_bytes() + self.joiner.memory_bytes() + self.located.memory_bytes()
     }
 }
 
@@ -161,6 +162,7 @@ impl<'a> Judge<'a> {
         cost_limit: u64,
     ) -> Judge<'a> {
         kept.joiner.clear();
+        kept.located.clear(segment.predicates().posting_count());
         Judge {
             view: segment.view(),
             predicates: segment.predicates(),
@@ -195,9 +197,7 @@ impl<'a> Judge<'a> {
                 self.judge_runs(tests, candidates);
             }
         }
-        for (candidate, subscriptions) in std::mem::take(&mut self.others) {
-            self.judge_run(&candidate, subscriptions);
-        }
+        self.judge_others();
         self.verify_pending();
         self.kept.rows_seen.clear();
         self.out
@@ -231,17 +231,36 @@ impl<'a> Judge<'a> {
         }
     }
 
-    fn judge_run(&mut self, candidate: &Candidate, subscriptions: Range<u32>) {
-        let Candidate { access, run, guard } = candidate;
-        let mut passage = Passage::behind(run, self.predicates.list(guard.list), self.walker);
-        if let Passage::Joined(list) = passage {
-            let operands = Operands { access: *access, guard, list };
-            passage = match self.kept.joiner.decide(self.document, &self.walker.places, &operands) {
+    /// Judges the runs that what is asked first does not decide.
+    fn judge_others(&mut self) {
+        let others = std::mem::take(&mut self.others);
+        let mut joined = Vec::new();
+        for (candidate, subscriptions) in &others {
+            match Passage::behind(&candidate.run, self.predicates.list(candidate.guard.list), self.walker) {
+                Passage::Joined(list) => {
+                    let operands = Operands { access: candidate.access, guard: &candidate.guard, list };
+                    self.kept.located.want(&operands);
+                    joined.push((candidate, subscriptions, operands));
+                }
+                passage => self.judge_run(&candidate.run, passage, subscriptions),
+            }
+        }
+        if !joined.is_empty() {
+            self.kept.located.find(&self.walker.places);
+        }
+        for (candidate, subscriptions, operands) in joined {
+            let Kept { located, joiner, .. } = &mut *self.kept;
+            let scene = Scene { document: self.document, places: &self.walker.places, located };
+            let passage = match joiner.decide(scene, &operands) {
                 Some(true) => Passage::Decided,
                 Some(false) => Passage::Closed,
                 None => Passage::Open,
             };
+            self.judge_run(&candidate.run, passage, subscriptions);
         }
+    }
+
+    fn judge_run(&mut self, run: &Run, passage: Passage<'_>, subscriptions: &Range<u32>) {
         if matches!(passage, Passage::Closed) {
             self.out.rows.guarded += run.rows().len() as u64;
         } else if run.is_shared() {
@@ -252,7 +271,7 @@ impl<'a> Judge<'a> {
                 }
             }
         } else {
-            self.judge(run, passage, run.rows(), subscriptions);
+            self.judge(run, passage, run.rows(), subscriptions.clone());
         }
     }
 

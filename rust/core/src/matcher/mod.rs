@@ -12,6 +12,7 @@ mod lists;
 pub mod naive;
 mod places;
 mod postings;
+mod probes;
 mod reached;
 mod results;
 mod verify;

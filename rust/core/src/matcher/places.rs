@@ -2,9 +2,11 @@
 //!
 //! What is joined and why that decides is said in the index, where joins are made.
 
+use super::bits::BitSet;
 use crate::document::{Document, NodeId};
 use crate::predicates::joins::{Input, Operand, joins};
-use crate::predicates::{FIRST_GUARDS, Guard, GuardList, Posting};
+use crate::predicates::{FIRST_GUARDS, Guard, GuardList, NO_POSTING, Posting};
+use std::ops::Range;
 
 /// Number of a list of nodes.
 pub(super) type ListId = u32;
@@ -18,52 +20,35 @@ const BUDGET: usize = 4096;
 /// The nodes at which postings were hit, of those for which it matters.
 ///
 /// Many postings are hit by the same nodes: those of one state of the path automaton, or of one value in a state. So
-/// the nodes are in lists, and each posting has a chain of lists.
+/// there are lists of nodes, each with its postings. Most of these nobody asks for; [`Located`] is where to look one up.
 #[derive(Debug, Default)]
 pub(super) struct Places {
     lists: Vec<List>,
+    postings: Vec<Posting>,
     nodes: Vec<(NodeId, u32)>,
-    links: Vec<Link>,
-    /// First link of each posting.
-    first: Vec<u32>,
 }
 
 #[derive(Debug)]
 struct List {
+    postings: Range<u32>,
     first: u32,
     count: u32,
 }
 
-#[derive(Debug)]
-struct Link {
-    posting: Posting,
-    list: ListId,
-    next: u32,
-}
-
 impl Places {
     /// Forgets everything.
-    pub(super) fn clear(&mut self, posting_count: usize) {
-        for link in self.links.drain(..) {
-            self.first[link.posting as usize] = END;
-        }
+    pub(super) fn clear(&mut self) {
         self.lists.clear();
+        self.postings.clear();
         self.nodes.clear();
-        if self.first.len() < posting_count {
-            self.first.resize(posting_count, END);
-        }
     }
 
     /// A new list, for these postings.
     pub(super) fn list(&mut self, postings: &[Posting]) -> ListId {
-        let list = self.lists.len() as ListId;
-        self.lists.push(List { first: END, count: 0 });
-        for posting in postings {
-            let first = &mut self.first[*posting as usize];
-            self.links.push(Link { posting: *posting, list, next: *first });
-            *first = (self.links.len() - 1) as u32;
-        }
-        list
+        let start = self.postings.len() as u32;
+        self.postings.extend_from_slice(postings);
+        self.lists.push(List { postings: start..self.postings.len() as u32, first: END, count: 0 });
+        (self.lists.len() - 1) as ListId
     }
 
     /// Adds a node to a list.
@@ -75,25 +60,97 @@ impl Places {
         list.count += 1;
     }
 
-    fn lists_of(&self, posting: Posting) -> impl Iterator<Item = &List> {
-        let mut next = self.first[posting as usize];
+    /// Bytes in use.
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.lists.capacity() * size_of::<List>() + self.postings.capacity() * 4 + self.nodes.capacity() * 8
+    }
+}
+
+/// The lists of the postings that somebody asks for.
+#[derive(Debug, Default)]
+pub(super) struct Located {
+    wanted: BitSet,
+    links: Vec<Link>,
+    /// First link of each posting.
+    first: Vec<u32>,
+}
+
+#[derive(Debug)]
+struct Link {
+    posting: Posting,
+    list: ListId,
+    next: u32,
+}
+
+impl Located {
+    /// Forgets everything.
+    pub(super) fn clear(&mut self, posting_count: usize) {
+        for link in self.links.drain(..) {
+            self.first[link.posting as usize] = END;
+        }
+        self.wanted.clear();
+        self.wanted.reserve(posting_count);
+        if self.first.len() < posting_count {
+            self.first.resize(posting_count, END);
+        }
+    }
+
+    /// Asks for the lists of all postings of a run.
+    pub(super) fn want(&mut self, operands: &Operands<'_>) {
+        let Operands { access, guard, list } = operands;
+        let all = std::iter::once(access).chain(&guard.first).chain(list.guards).chain(list.places);
+        for posting in all.filter(|posting| **posting != NO_POSTING) {
+            self.wanted.insert(*posting);
+        }
+    }
+
+    /// Looks up what was asked for.
+    pub(super) fn find(&mut self, places: &Places) {
+        for (number, list) in places.lists.iter().enumerate() {
+            for posting in &places.postings[list.postings.start as usize..list.postings.end as usize] {
+                if self.wanted.contains(*posting) {
+                    let first = &mut self.first[*posting as usize];
+                    self.links.push(Link { posting: *posting, list: number as ListId, next: *first });
+                    *first = (self.links.len() - 1) as u32;
+                }
+            }
+        }
+    }
+
+    /// Bytes in use.
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.wanted.memory_bytes() + self.links.capacity() * size_of::<Link>() + self.first.capacity() * 4
+    }
+}
+
+/// A document, and where in it postings were hit.
+#[derive(Clone, Copy)]
+pub(super) struct Scene<'a> {
+    pub(super) document: &'a Document,
+    pub(super) places: &'a Places,
+    pub(super) located: &'a Located,
+}
+
+impl<'a> Scene<'a> {
+    fn lists_of(self, posting: Posting) -> impl Iterator<Item = &'a List> {
+        let mut next = self.located.first[posting as usize];
         std::iter::from_fn(move || {
-            let link = self.links.get(next as usize)?;
+            let link = self.located.links.get(next as usize)?;
             next = link.next;
-            Some(&self.lists[link.list as usize])
+            Some(&self.places.lists[link.list as usize])
         })
     }
 
-    fn count(&self, posting: Posting) -> usize {
+    fn count(self, posting: Posting) -> usize {
         self.lists_of(posting).map(|list| list.count as usize).sum()
     }
 
     /// Calls `visit` for the nodes of a posting until it says true.
     #[inline]
-    fn any(&self, posting: Posting, mut visit: impl FnMut(NodeId) -> bool) -> bool {
+    fn any(self, posting: Posting, mut visit: impl FnMut(NodeId) -> bool) -> bool {
         for list in self.lists_of(posting) {
             let mut next = list.first;
-            while let Some((node, following)) = self.nodes.get(next as usize) {
+            while let Some((node, following)) = self.places.nodes.get(next as usize) {
                 if visit(*node) {
                     return true;
                 }
@@ -101,14 +158,6 @@ impl Places {
             }
         }
         false
-    }
-
-    /// Bytes in use.
-    pub(super) fn memory_bytes(&self) -> usize {
-        self.lists.capacity() * size_of::<List>()
-            + self.nodes.capacity() * 8
-            + self.links.capacity() * size_of::<Link>()
-            + self.first.capacity() * 4
     }
 }
 
@@ -155,13 +204,13 @@ impl Joiner {
     }
 
     /// Whether all joins of a run have nodes; `None` if there are too many nodes to look at. All postings were hit.
-    pub(super) fn decide(&mut self, document: &Document, places: &Places, operands: &Operands<'_>) -> Option<bool> {
+    pub(super) fn decide(&mut self, scene: Scene<'_>, operands: &Operands<'_>) -> Option<bool> {
         self.nodes.clear();
         self.ends.clear();
         let mut budget = BUDGET;
         for (top, inputs) in joins(operands.list.joins) {
             self.fresh.clear();
-            if !self.join(document, places, operands, inputs, top, &mut budget)? {
+            if !self.join(scene, operands, inputs, top, &mut budget)? {
                 return Some(false);
             }
             self.nodes.append(&mut self.fresh);
@@ -173,8 +222,7 @@ impl Joiner {
     /// Finds the nodes of a join; whether there are any. With `enough` the first one is.
     fn join(
         &mut self,
-        document: &Document,
-        places: &Places,
+        scene: Scene<'_>,
         operands: &Operands<'_>,
         inputs: &[Input],
         enough: bool,
@@ -182,14 +230,14 @@ impl Joiner {
     ) -> Option<bool> {
         if self.marks.is_empty() || self.last_mark > u32::MAX - inputs.len() as u32 {
             self.marks.clear();
-            self.marks.resize(document.len(), 0);
+            self.marks.resize(scene.document.len(), 0);
             self.last_mark = 0;
         }
         let Joiner { marks, last_mark, nodes, ends, fresh } = self;
         let earlier = |join: usize| &nodes[join.checked_sub(1).map_or(0, |before| ends[before])..ends[join]];
         // The one with the fewest nodes begins; where there is a gap, nodes may lead to more than one branch, or to none.
         let size = |input: &Input| match input.operand() {
-            Operand::Posting(number) => places.count(operands.posting(number)),
+            Operand::Posting(number) => scene.count(operands.posting(number)),
             Operand::Join(number) => earlier(number).len(),
         };
         let sizes = inputs.iter().map(|input| if input.has_gap() { usize::MAX } else { size(input) });
@@ -202,7 +250,7 @@ impl Joiner {
             let input = inputs[at];
             let last = done + 1 == inputs.len();
             let mut round = Round {
-                document,
+                document: scene.document,
                 marks,
                 first: done == 0,
                 before: *last_mark,
@@ -213,7 +261,7 @@ impl Joiner {
                 exhausted: false,
             };
             match input.operand() {
-                Operand::Posting(number) => places.any(operands.posting(number), |node| round.climb(input, node)),
+                Operand::Posting(number) => scene.any(operands.posting(number), |node| round.climb(input, node)),
                 Operand::Join(number) => earlier(number).iter().any(|node| round.climb(input, *node)),
             };
             if round.exhausted {

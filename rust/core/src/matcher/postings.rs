@@ -2,16 +2,13 @@
 
 use super::bits::BitSet;
 use super::places::{ListId, Places};
+use super::probes::{PROBE_BATCH, Values};
 use super::reached::{Candidate, Found, Reach, Reached, Test, all_postings, always};
 use crate::document::{Document, NodeId, NodeKind};
 use crate::index::{Segment, View};
 use crate::paths::{Class, DEAD, PathCache, StateId, Trie, TrieNode};
-use crate::predicates::{NO_POSTING, Patterns, Posting, PredicateIndex, ProbeKind, flags};
-use crate::xpath::evaluate::number::to_number;
+use crate::predicates::{NO_POSTING, Patterns, Posting, PredicateIndex, Strings, flags};
 use crate::xpath::symbols::{DocumentSymbols, NO_SYMBOL, NameTest};
-use foldhash::fast::FixedState;
-use hashbrown::HashMap;
-use hashbrown::hash_map::Entry;
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -29,59 +26,44 @@ pub(super) struct Accepts {
     /// What the paths' existence leads to.
     exists: Reach,
     /// Trie nodes with probes.
-    probed: Box<[TrieNode]>,
+    pub(super) probed: Box<[TrieNode]>,
     /// Range lists.
-    ranges: Box<[u32]>,
+    pub(super) ranges: Box<[u32]>,
     /// Union of the nodes' flags.
-    flags: u8,
+    pub(super) flags: u8,
 }
-
-/// What a value hits in a state.
-#[derive(Debug)]
-struct ValueHit {
-    /// Document in which this was met last.
-    stamp: u64,
-    /// What its postings lead to.
-    reach: Reach,
-    /// The postings themselves if it matters where they were hit, and, for the document of the stamp, where that is
-    /// noted down.
-    located: Range<u32>,
-    places: ListId,
-}
-
-/// About how many bytes a [`ValueHit`] takes with its place in the table.
-const VALUE_HIT_BYTES: usize = 72;
 
 /// The parts of a segment that a walk reads.
-struct Index<'a> {
-    trie: Trie<'a>,
-    predicates: PredicateIndex<'a>,
-    view: View<'a>,
+pub(super) struct Index<'a> {
+    pub(super) trie: Trie<'a>,
+    pub(super) predicates: PredicateIndex<'a>,
+    pub(super) view: View<'a>,
+    pub(super) strings: Strings<'a>,
 }
 
 /// The parts of a walk that outlive a document.
 #[derive(Debug)]
 pub(super) struct Walker {
-    paths: PathCache<Accepts>,
+    pub(super) paths: PathCache<Accepts>,
     element_classes: Vec<Class>,
     attribute_classes: Vec<Class>,
     open: Vec<StateId>,
-    /// Postings hit by a value in a state: the value plays the part of one more input symbol of the lazy DFA.
-    value_hits: HashMap<(StateId, u64), ValueHit, FixedState>,
-    value_postings: Vec<Posting>,
-    reached: Reached,
+    /// Nodes whose values are still to be looked up.
+    pub(super) probes: Vec<(StateId, NodeId)>,
+    pub(super) values: Values,
+    pub(super) reached: Reached,
     /// Postings hit by the document.
     pub(super) hit: BitSet,
     /// Of the paths whose uniqueness matters, those that lead to several nodes.
     pub(super) repeated: BitSet,
     /// Where postings were hit, of those for which it matters.
     pub(super) places: Places,
-    document_number: u64,
+    pub(super) document_number: u64,
     /// Subscriptions that postings satisfy without further questions, and how many rows these are.
     pub(super) satisfied: Vec<Range<u32>>,
     pub(super) settled_rows: u64,
     /// Candidates that postings lead to: numbers of those in the cache, and those that were in it before it was cleared.
-    candidates: Vec<Range<u32>>,
+    pub(super) candidates: Vec<Range<u32>>,
     carried: (Vec<Test>, Vec<Candidate>),
     /// Range lists met and the best value seen for each.
     pub(super) ranges: Vec<(u32, f64)>,
@@ -95,8 +77,8 @@ impl Walker {
             element_classes: Vec::new(),
             attribute_classes: Vec::new(),
             open: Vec::new(),
-            value_hits: HashMap::default(),
-            value_postings: Vec::new(),
+            probes: Vec::with_capacity(PROBE_BATCH),
+            values: Values::default(),
             reached: Reached::default(),
             hit: BitSet::default(),
             repeated: BitSet::default(),
@@ -128,9 +110,11 @@ impl Walker {
         document: &Document,
         symbols: &DocumentSymbols,
     ) {
-        let index = Index { trie: segment.trie(), predicates: segment.predicates(), view: segment.view() };
-        let (predicates, view, strings) = (index.predicates, index.view, segment.strings());
-        self.begin(predicates.posting_count());
+        let (trie, predicates, view, strings) =
+            (segment.trie(), segment.predicates(), segment.view(), segment.strings());
+        let index = Index { trie, predicates, view, strings };
+        let patterns = || (patterns.get_or_init(|| Patterns::new(&predicates, strings)), strings);
+        self.begin(index.predicates.posting_count());
         self.paths.classify(symbols, &mut self.element_classes, &mut self.attribute_classes);
         let text_class = self.paths.text_class();
         let start = self.start(&index);
@@ -158,20 +142,17 @@ impl Walker {
                 _ => DEAD,
             };
             if state != DEAD && self.arrive(state, at as NodeId) & flags::PROBES != 0 {
-                self.probe(
-                    &index,
-                    state,
-                    at as u32,
-                    document.string_value(at as u32),
-                    &|value| view.find_string(value),
-                    || (patterns.get_or_init(|| Patterns::new(&predicates, strings)), strings),
-                );
+                self.probes.push((state, at as NodeId));
             }
-            if self.paths.is_full() {
-                self.forget(&index);
+            if self.probes.len() == PROBE_BATCH || self.paths.is_full() {
+                self.probe(&index, document, &patterns);
+                if self.paths.is_full() {
+                    self.forget(&index);
+                }
             }
             at += 1;
         }
+        self.probe(&index, document, &patterns);
     }
 
     fn begin(&mut self, posting_count: usize) {
@@ -187,7 +168,7 @@ impl Walker {
             set.reserve(all_postings(posting_count));
             set.insert(always(posting_count));
         }
-        self.places.clear(posting_count);
+        self.places.clear();
     }
 
     fn start(&mut self, index: &Index<'_>) -> StateId {
@@ -212,8 +193,7 @@ impl Walker {
             self.carried.0.extend_from_slice(tests);
             self.carried.1.extend_from_slice(candidates);
         }
-        self.value_hits.clear();
-        self.value_postings.clear();
+        self.values.clear();
         self.reached.clear();
         let reached = &mut self.reached;
         self.paths.clear(&mut self.open, &mut |nodes| Accepts::new(index, reached, nodes));
@@ -258,93 +238,6 @@ impl Walker {
     pub(super) fn candidates(&self) -> impl Iterator<Item = (&[Test], &[Candidate])> {
         let cached = self.candidates.iter().map(|numbers| self.reached.candidates(numbers.clone()));
         cached.chain(std::iter::once((&self.carried.0[..], &self.carried.1[..])))
-    }
-
-    fn probe<'s>(
-        &mut self,
-        index: &Index<'_>,
-        state: StateId,
-        node: NodeId,
-        value: &str,
-        find: &dyn Fn(&str) -> Option<u32>,
-        patterns: impl FnOnce() -> (&'s Patterns, crate::predicates::Strings<'s>),
-    ) {
-        let kinds = self.paths.attached(state).flags;
-        if kinds & flags::STRING_EQUAL != 0
-            && let Some(string) = find(value)
-        {
-            self.value(index, state, node, ProbeKind::StringEqual, string);
-        }
-        if kinds & (flags::NUMBER_EQUAL | flags::RANGE) != 0 {
-            let number = to_number(value);
-            if !number.is_nan() {
-                if kinds & flags::NUMBER_EQUAL != 0
-                    && let Some(constant) = index.predicates.number(number)
-                {
-                    self.value(index, state, node, ProbeKind::NumberEqual, constant);
-                }
-                if kinds & flags::RANGE != 0 {
-                    self.range(&index.predicates, state, number);
-                }
-            }
-        }
-        if kinds & flags::PATTERN != 0 {
-            let (patterns, strings) = patterns();
-            patterns.scan(value, strings, |constant, at_start| {
-                self.value(index, state, node, ProbeKind::Contains, constant);
-                if at_start {
-                    self.value(index, state, node, ProbeKind::StartsWith, constant);
-                }
-            });
-        }
-    }
-
-    fn range(&mut self, predicates: &PredicateIndex<'_>, state: StateId, number: f64) {
-        for list in &self.paths.attached(state).ranges {
-            match self.ranges.iter_mut().find(|(known, _)| known == list) {
-                Some((_, best)) => *best = predicates.ranges[*list as usize].better(*best, number),
-                None => self.ranges.push((*list, number)),
-            }
-        }
-    }
-
-    /// What a known constant hits in a state, found once and remembered.
-    fn value(&mut self, index: &Index<'_>, state: StateId, node: NodeId, kind: ProbeKind, constant: u32) {
-        let accepts = self.paths.attached(state);
-        let located = accepts.flags & flags::VALUE_PLACES != 0;
-        let hit = match self.value_hits.entry((state, (kind as u64) << 32 | u64::from(constant))) {
-            Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(vacant) => {
-                let first = self.value_postings.len();
-                let probed = accepts.probed.iter();
-                self.value_postings.extend(probed.filter_map(|node| index.predicates.probe(*node, kind, constant)));
-                let before = self.reached.memory_bytes();
-                let postings = self.value_postings[first..].iter().copied();
-                let reach = self.reached.add(postings, &index.predicates, &index.view);
-                if !located {
-                    self.value_postings.truncate(first);
-                }
-                let postings = first as u32..self.value_postings.len() as u32;
-                self.paths.charge(self.reached.memory_bytes() - before + postings.len() * 4 + VALUE_HIT_BYTES);
-                vacant.insert(ValueHit { stamp: 0, reach, located: postings, places: 0 })
-            }
-        };
-        if hit.stamp != self.document_number {
-            hit.stamp = self.document_number;
-            let mut found = Found {
-                satisfied: &mut self.satisfied,
-                rows: &mut self.settled_rows,
-                candidates: &mut self.candidates,
-            };
-            self.reached.hit(&hit.reach, &mut self.hit, &mut found);
-            if located {
-                let postings = hit.located.start as usize..hit.located.end as usize;
-                hit.places = self.places.list(&self.value_postings[postings]);
-            }
-        }
-        if located {
-            self.places.add(hit.places, node);
-        }
     }
 }
 

@@ -9,7 +9,14 @@ use crate::index::View;
 use crate::predicates::{FIRST_GUARDS, Guard, NO_POSTING, Posting, PredicateIndex, Run};
 use std::ops::Range;
 
-/// A posting that decides alone, and the subscriptions that it satisfies; none if it only guards others.
+/// Postings that only guard others: the bits of one word of a [`BitSet`].
+#[derive(Clone, Copy, Debug)]
+struct Guards {
+    word: u32,
+    bits: u64,
+}
+
+/// A posting that decides alone, and the subscriptions that it satisfies.
 #[derive(Clone, Copy, Debug)]
 struct Settled {
     posting: Posting,
@@ -105,6 +112,7 @@ impl Candidate {
 /// Where the things are that a state, or a value in a state, leads to.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Reach {
+    guards: Range<u32>,
     settled: Range<u32>,
     asking: Range<u32>,
     first_candidate: u32,
@@ -113,6 +121,7 @@ pub(super) struct Reach {
 /// What postings lead to.
 #[derive(Debug, Default)]
 pub(super) struct Reached {
+    guards: Vec<Guards>,
     settled: Vec<Settled>,
     asking: Vec<Asking>,
     /// For each candidate.
@@ -128,10 +137,18 @@ impl Reached {
         predicates: &PredicateIndex<'_>,
         view: &View<'_>,
     ) -> Reach {
-        let (settled, asking) = (self.settled.len() as u32, self.asking.len() as u32);
+        let (guards, settled, asking) = (self.guards.len() as u32, self.settled.len() as u32, self.asking.len() as u32);
         let first_candidate = self.candidates.len() as u32;
         for posting in postings {
             let runs = predicates.runs(posting);
+            if runs.is_empty() {
+                let (word, bit) = (posting / u64::BITS, 1 << (posting % u64::BITS));
+                match self.guards[guards as usize..].last_mut() {
+                    Some(last) if last.word == word => last.bits |= bit,
+                    _ => self.guards.push(Guards { word, bits: bit }),
+                }
+                continue;
+            }
             if !runs.iter().all(Run::is_settled) {
                 for run in runs {
                     let (test, candidate) = Candidate::new(posting, run, predicates, view);
@@ -150,20 +167,24 @@ impl Reached {
                     _ => self.settled.push(Settled { posting, rows, first, end }),
                 }
             }
-            if runs.is_empty() {
-                self.settled.push(Settled { posting, rows: 0, first: 0, end: 0 });
-            }
         }
-        let (settled, asking) = (settled..self.settled.len() as u32, asking..self.asking.len() as u32);
-        Reach { settled, asking, first_candidate }
+        Reach {
+            guards: guards..self.guards.len() as u32,
+            settled: settled..self.settled.len() as u32,
+            asking: asking..self.asking.len() as u32,
+            first_candidate,
+        }
     }
 
     /// A document hits these postings; what they lead to is found if they are new in `hit`.
     #[inline]
     pub(super) fn hit(&self, reach: &Reach, hit: &mut BitSet, found: &mut Found<'_>) {
+        for guards in &self.guards[reach.guards.start as usize..reach.guards.end as usize] {
+            hit.insert_word(guards.word, guards.bits);
+        }
         let mut once = Once { last: NO_POSTING, new: false };
         for settled in &self.settled[reach.settled.start as usize..reach.settled.end as usize] {
-            if once.is_new(settled.posting, hit) && settled.rows > 0 {
+            if once.is_new(settled.posting, hit) {
                 *found.rows += u64::from(settled.rows);
                 append(found.satisfied, settled.first..settled.end);
             }
@@ -186,6 +207,7 @@ impl Reached {
 
     /// Forgets everything.
     pub(super) fn clear(&mut self) {
+        self.guards.clear();
         self.settled.clear();
         self.asking.clear();
         self.tests.clear();
@@ -194,7 +216,8 @@ impl Reached {
 
     /// Bytes in use.
     pub(super) fn memory_bytes(&self) -> usize {
-        self.settled.len() * size_of::<Settled>()
+        self.guards.len() * size_of::<Guards>()
+            + self.settled.len() * size_of::<Settled>()
             + self.asking.len() * size_of::<Asking>()
             + self.candidates.len() * (size_of::<Test>() + size_of::<Candidate>())
     }

@@ -9,7 +9,7 @@ mod patterns;
 mod strings;
 
 pub use patterns::Patterns;
-pub use strings::{StringPool, Strings, hash_slots};
+pub use strings::{FoundString, StringPool, Strings, hash_slots};
 
 use crate::paths::TrieNode;
 use crate::xpath::ast::CompareOp;
@@ -55,10 +55,18 @@ pub mod flags {
     pub const PROBES: u8 = STRING_EQUAL | NUMBER_EQUAL | PATTERN | RANGE;
 }
 
+const NODE_SHIFT: u32 = 34;
+
 /// The key of a probe.
 #[inline]
 pub fn probe_key(node: TrieNode, kind: ProbeKind, constant: u32) -> u64 {
-    u64::from(node) << 34 | (kind as u64) << 32 | u64::from(constant)
+    u64::from(node) << NODE_SHIFT | constant_key(kind, constant)
+}
+
+/// The part of a [`probe_key`] that does not depend on the node.
+#[inline]
+pub fn constant_key(kind: ProbeKind, constant: u32) -> u64 {
+    (kind as u64) << 32 | u64::from(constant)
 }
 
 /// Guards that are tested before a list of further ones is looked at.
@@ -263,9 +271,9 @@ impl<'a> PredicateIndex<'a> {
         self.posting_count() - self.probes.len()
     }
 
-    /// The posting of a probe.
-    pub fn probe(&self, node: TrieNode, kind: ProbeKind, constant: u32) -> Option<Posting> {
-        let at = self.probes.binary_search(&probe_key(node, kind, constant)).ok()?;
+    /// The posting of a probe at a trie node; `constant` as of [`constant_key`].
+    pub fn probe(&self, node: TrieNode, constant: u64) -> Option<Posting> {
+        let at = self.probes.binary_search(&(u64::from(node) << NODE_SHIFT | constant)).ok()?;
         Some((self.existence_count() + at) as Posting)
     }
 

@@ -96,6 +96,28 @@ pub fn hash_slots(bytes: &[u8], offsets: &[u32]) -> Vec<u32> {
     slots
 }
 
+/// What [`Strings::find_all`] found for one string, and what it found it by.
+#[derive(Clone, Copy, Debug)]
+pub struct FoundString {
+    home: usize,
+    number: u32,
+    start: u32,
+}
+
+impl Default for FoundString {
+    fn default() -> FoundString {
+        FoundString { home: 0, number: EMPTY, start: 0 }
+    }
+}
+
+impl FoundString {
+    /// The number of the string, if it is known.
+    #[inline]
+    pub fn number(&self) -> Option<u32> {
+        Some(self.number).filter(|number| *number != EMPTY)
+    }
+}
+
 /// Flat strings, borrowed.
 #[derive(Clone, Copy, Debug)]
 pub struct Strings<'a> {
@@ -127,14 +149,50 @@ impl<'a> Strings<'a> {
         std::str::from_utf8(slice(self.bytes, self.offsets, number)).expect("strings of an index are UTF-8")
     }
 
+    /// The numbers of many strings. Each table is read for all of them before the next: where it is not in the caches,
+    /// the processor waits for many lines at once.
+    pub fn find_all<'t>(&self, texts: impl Iterator<Item = &'t str> + Clone, found: &mut Vec<FoundString>) {
+        found.clear();
+        if self.slots.is_empty() {
+            found.extend(texts.map(|_| FoundString::default()));
+            return;
+        }
+        found.extend(texts.clone().map(|text| {
+            let home = self.home(text);
+            FoundString { home, number: self.slots[home], start: 0 }
+        }));
+        for found in &mut *found {
+            found.start = self.offsets.get(found.number as usize).copied().unwrap_or(0);
+        }
+        for (text, found) in texts.zip(found) {
+            if found.number != EMPTY {
+                let stored = &self.bytes[found.start as usize..self.offsets[found.number as usize + 1] as usize];
+                if stored != text.as_bytes() {
+                    found.number = self.find_from(text, found.home + 1).unwrap_or(EMPTY);
+                }
+            }
+        }
+    }
+
     /// The number of a string.
     #[inline]
     pub fn find(&self, text: &str) -> Option<u32> {
         if self.slots.is_empty() {
             return None;
         }
+        self.find_from(text, self.home(text))
+    }
+
+    /// The slot where a string would be.
+    #[inline]
+    fn home(&self, text: &str) -> usize {
+        xxh3_64(text.as_bytes()) as usize & (self.slots.len() - 1)
+    }
+
+    #[inline]
+    fn find_from(&self, text: &str, at: usize) -> Option<u32> {
         let mask = self.slots.len() - 1;
-        let mut at = xxh3_64(text.as_bytes()) as usize & mask;
+        let mut at = at & mask;
         // Bounded, so that not even a damaged table without an empty slot loops for ever.
         for _ in 0..self.slots.len() {
             match self.slots[at] {
