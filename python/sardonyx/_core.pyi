@@ -203,7 +203,7 @@ class Index:
         `segments`, `tombstones`. Bytes: `index_bytes` = `mapped_bytes` (files) + `heap_bytes`, which is also the sum of
         the `part_..._bytes`, one for each section of the images and `part_layout_bytes` for headers and padding;
         `tombstone_bytes`, `cache_bytes`. Matching so far: `documents`, `path_states`, `path_cache_clears`,
-        `candidate_rows`, `guarded_rows`, `decided_rows`, `columnar_rows`, `verified_rows`.
+        `candidate_rows`, `guarded_runs`, `decided_rows`, `columnar_rows`, `verified_rows`.
         Of transformations: `transformations`, `plans`, `plan_streams`, `plan_conditions`, `plan_paths`.
         Of the matcher `xpush`: `xpush_states`, `xpush_lookups`, `xpush_hits`, ...; docs/xpush.md describes each.
         """

@@ -539,7 +539,7 @@ impl Index {
         dict.set_item("path_states", caches.path_states)?;
         dict.set_item("path_cache_clears", caches.path_cache_clears)?;
         dict.set_item("candidate_rows", caches.rows.candidates)?;
-        dict.set_item("guarded_rows", caches.rows.guarded)?;
+        dict.set_item("guarded_runs", caches.rows.guarded)?;
         dict.set_item("decided_rows", caches.rows.decided)?;
         dict.set_item("columnar_rows", caches.rows.columnar)?;
         dict.set_item("verified_rows", caches.rows.verified)?;

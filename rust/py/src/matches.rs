@@ -119,11 +119,13 @@ fn write_rows(matches: &[(u32, Matches)], first_keys: &[u32], mut documents: &mu
         let own;
         (own, documents) = std::mem::take(&mut documents).split_at_mut(matches.len());
         own.fill(*document);
-        for (segment, range) in &matches.ranges {
-            let own;
-            (own, keys) = std::mem::take(&mut keys).split_at_mut(range.len());
-            let first = first_keys[*segment as usize] + range.start;
-            own.iter_mut().zip(first..).for_each(|(key, number)| *key = number);
+        for (segment, ranges) in &matches.segments {
+            let first_key = first_keys[*segment as usize];
+            for range in ranges {
+                let own;
+                (own, keys) = std::mem::take(&mut keys).split_at_mut(range.len());
+                own.iter_mut().zip(first_key + range.start..).for_each(|(key, number)| *key = number);
+            }
         }
     }
 }

@@ -149,14 +149,15 @@ impl Inverted {
             let segment = &*part.segment;
             resolve(segment, document, &mut own.symbols);
             own.walker.walk(segment, &own.patterns, document, &own.symbols);
-            let judge =
-                Judge::new(segment, &own.walker, document, &own.symbols, &mut own.kept, self.settings.cost_limit);
+            let satisfied = std::mem::take(&mut own.walker.satisfied);
+            let limit = self.settings.cost_limit;
+            let judge = Judge::new(segment, &own.walker, document, &own.symbols, &mut own.kept, limit, satisfied);
             let Judgement { satisfied, failed, rows } = judge.run_all();
             own.rows += rows;
-            let view = segment.view();
-            matches.add(snapshot, number, stream, own.walker.satisfied.iter().cloned().chain(satisfied));
+            own.walker.expected = satisfied.len();
+            matches.add(snapshot, number, stream, satisfied);
             for (row, error) in failed {
-                matches.fail(snapshot, number, stream, view.subscriptions_of(row), &error);
+                matches.fail(snapshot, number, stream, segment.view().subscriptions_of(row), &error);
             }
         }
         matches

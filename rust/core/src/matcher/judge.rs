@@ -4,7 +4,8 @@ use super::bits::BitSet;
 use super::columns::{FlatPlan, FlatView, Scratch};
 use super::places::{Joiner, Located, Operands, Scene};
 use super::postings::Walker;
-use super::reached::{Candidate, Test, append};
+use super::reached::{Candidate, Test};
+use super::results::append;
 use super::verify::Verifier;
 use crate::document::Document;
 use crate::index::{Segment, Signature, View};
@@ -22,7 +23,7 @@ use std::sync::Arc;
 pub struct RowCounts {
     /// Rows that the shared structures led to.
     pub candidates: u64,
-    /// Rows that a guard or a join spared from being looked at; they are no candidates.
+    /// Runs of rows that a guard or a join spared from being looked at; their rows are no candidates.
     pub guarded: u64,
     /// Candidates decided by their access predicate, or by it, its guards and their joins.
     pub decided: u64,
@@ -122,7 +123,7 @@ impl Kept {
 /// What came out.
 #[derive(Default)]
 pub(super) struct Judgement {
-    /// Subscriptions, besides those of [`Walker::satisfied`].
+    /// Subscriptions.
     pub(super) satisfied: Vec<Range<u32>>,
     /// Rows whose evaluation failed.
     pub(super) failed: Vec<(u32, EvaluateError)>,
@@ -146,9 +147,8 @@ pub(super) struct Judge<'a> {
     constants: Vec<ConstantRef<'a>>,
     scratch: Scratch,
     held: Vec<u32>,
-    /// Candidates that are not decided by what is asked first, with their subscriptions. They wait, so that little
-    /// else is read while tests are.
-    others: Vec<(Candidate, Range<u32>)>,
+    /// Candidates that are not decided by what is asked first. They wait, so that little else is read while tests are.
+    others: Vec<Candidate>,
     out: Judgement,
 }
 
@@ -160,6 +160,7 @@ impl<'a> Judge<'a> {
         symbols: &'a DocumentSymbols,
         kept: &'a mut Kept,
         cost_limit: u64,
+        satisfied: Vec<Range<u32>>,
     ) -> Judge<'a> {
         kept.joiner.clear();
         kept.located.clear(segment.predicates().posting_count());
@@ -178,7 +179,7 @@ impl<'a> Judge<'a> {
             scratch: Scratch::default(),
             held: Vec::new(),
             others: Vec::new(),
-            out: Judgement::default(),
+            out: Judgement { satisfied, ..Judgement::default() },
         }
     }
 
@@ -207,7 +208,7 @@ impl<'a> Judge<'a> {
     /// by it without branches.
     fn judge_runs(&mut self, tests: &[Test], candidates: &[Candidate]) {
         let (mut decided, mut others) = ([0u8; JUDGE_BATCH], [0u8; JUDGE_BATCH]);
-        let (mut decided_count, mut other_count, mut guarded) = (0, 0, 0);
+        let (mut decided_count, mut other_count) = (0, 0);
         for (at, test) in tests.iter().enumerate() {
             let passes = test.passes(&self.walker.hit);
             let decides = test.decides(&self.walker.repeated);
@@ -215,40 +216,35 @@ impl<'a> Judge<'a> {
             decided_count += usize::from(passes & decides);
             others[other_count] = at as u8;
             other_count += usize::from(passes & !decides);
-            guarded += u64::from(!passes) * u64::from(test.rows);
         }
-        self.out.rows.guarded += guarded;
-        let mut rows = 0;
+        self.out.rows.guarded += (tests.len() - decided_count - other_count) as u64;
+        self.out.rows.candidates += decided_count as u64;
+        self.out.rows.decided += decided_count as u64;
         for at in &decided[..decided_count] {
-            let test = &tests[*at as usize];
-            rows += u64::from(test.rows);
-            append(&mut self.out.satisfied, test.subscriptions());
+            let subscription = tests[*at as usize].subscription;
+            append(&mut self.out.satisfied, subscription..subscription + 1);
         }
-        self.out.rows.candidates += rows;
-        self.out.rows.decided += rows;
-        for at in &others[..other_count] {
-            self.others.push((candidates[*at as usize], tests[*at as usize].subscriptions()));
-        }
+        self.others.extend(others[..other_count].iter().map(|at| candidates[*at as usize]));
     }
 
     /// Judges the runs that what is asked first does not decide.
     fn judge_others(&mut self) {
         let others = std::mem::take(&mut self.others);
         let mut joined = Vec::new();
-        for (candidate, subscriptions) in &others {
+        for candidate in &others {
             match Passage::behind(&candidate.run, self.predicates.list(candidate.guard.list), self.walker) {
                 Passage::Joined(list) => {
                     let operands = Operands { access: candidate.access, guard: &candidate.guard, list };
                     self.kept.located.want(&operands);
-                    joined.push((candidate, subscriptions, operands));
+                    joined.push((&candidate.run, operands));
                 }
-                passage => self.judge_run(&candidate.run, passage, subscriptions),
+                passage => self.judge_run(&candidate.run, passage),
             }
         }
         if !joined.is_empty() {
             self.kept.located.find(&self.walker.places);
         }
-        for (candidate, subscriptions, operands) in joined {
+        for (run, operands) in joined {
             let Kept { located, joiner, .. } = &mut *self.kept;
             let scene = Scene { document: self.document, places: &self.walker.places, located };
             let passage = match joiner.decide(scene, &operands) {
@@ -256,30 +252,30 @@ impl<'a> Judge<'a> {
                 Some(false) => Passage::Closed,
                 None => Passage::Open,
             };
-            self.judge_run(&candidate.run, passage, subscriptions);
+            self.judge_run(run, passage);
         }
     }
 
-    fn judge_run(&mut self, run: &Run, passage: Passage<'_>, subscriptions: &Range<u32>) {
+    fn judge_run(&mut self, run: &Run, passage: Passage<'_>) {
         if matches!(passage, Passage::Closed) {
-            self.out.rows.guarded += run.rows().len() as u64;
+            self.out.rows.guarded += 1;
         } else if run.is_shared() {
             // Rows in several postings are judged once each.
             for row in run.rows() {
                 if self.kept.rows_seen.insert(row) {
-                    self.judge(run, passage, row..row + 1, self.view.subscriptions_of(row));
+                    self.judge(run, passage, row..row + 1);
                 }
             }
         } else {
-            self.judge(run, passage, run.rows(), subscriptions.clone());
+            self.judge(run, passage, run.rows());
         }
     }
 
-    fn judge(&mut self, run: &Run, passage: Passage<'_>, rows: Range<u32>, subscriptions: Range<u32>) {
+    fn judge(&mut self, run: &Run, passage: Passage<'_>, rows: Range<u32>) {
         self.out.rows.candidates += rows.len() as u64;
         if matches!(passage, Passage::Decided) {
             self.out.rows.decided += rows.len() as u64;
-            append(&mut self.out.satisfied, subscriptions);
+            append(&mut self.out.satisfied, self.view.subscriptions_of_rows(rows));
         } else if rows.len() < MIN_COLUMNAR_ROWS || !self.refine(run, rows.clone()) {
             self.verify(run.signature, rows);
         }

@@ -62,6 +62,8 @@ pub(super) struct Walker {
     /// Subscriptions that postings satisfy without further questions, and how many rows these are.
     pub(super) satisfied: Vec<Range<u32>>,
     pub(super) settled_rows: u64,
+    /// About how many ranges of subscriptions a document satisfies.
+    pub(super) expected: usize,
     /// Candidates that postings lead to: numbers of those in the cache, and those that were in it before it was cleared.
     pub(super) candidates: Vec<Range<u32>>,
     carried: (Vec<Test>, Vec<Candidate>),
@@ -86,6 +88,7 @@ impl Walker {
             document_number: 0,
             satisfied: Vec::new(),
             settled_rows: 0,
+            expected: 0,
             candidates: Vec::new(),
             carried: Default::default(),
             ranges: Vec::new(),
@@ -157,7 +160,7 @@ impl Walker {
 
     fn begin(&mut self, posting_count: usize) {
         self.document_number += 1;
-        self.satisfied.clear();
+        self.satisfied = Vec::with_capacity(self.expected);
         self.settled_rows = 0;
         self.candidates.clear();
         self.carried.0.clear();

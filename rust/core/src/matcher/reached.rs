@@ -5,6 +5,7 @@
 //! a value in a state, leads to is copied when it is first met, and later documents read it forwards.
 
 use super::bits::BitSet;
+use super::results::append;
 use crate::index::View;
 use crate::predicates::{FIRST_GUARDS, Guard, NO_POSTING, Posting, PredicateIndex, Run};
 use std::ops::Range;
@@ -32,16 +33,15 @@ struct Asking {
     end: u32,
 }
 
-/// What is asked first of a run, and what it satisfies: most runs need nothing else.
+/// What is asked first of a run. Most need nothing else: they have one row, and that has one subscription.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Test {
     /// Postings that have to be hit.
     guards: [Posting; FIRST_GUARDS],
     /// If they decide unless this posting leads to several nodes: this posting.
     anchor: Posting,
-    pub(super) rows: u32,
-    first: u32,
-    end: u32,
+    /// The subscription, if they decide.
+    pub(super) subscription: u32,
 }
 
 /// Two postings more than there are: one that every document hits and that leads to several nodes, so that [`Test`]s
@@ -72,12 +72,6 @@ impl Test {
     pub(super) fn decides(&self, repeated: &BitSet) -> bool {
         !repeated.contains(self.anchor)
     }
-
-    /// Subscriptions of the rows.
-    #[inline]
-    pub(super) fn subscriptions(&self) -> Range<u32> {
-        self.first..self.end
-    }
 }
 
 /// A run that a document may lead to, and what guards it.
@@ -93,18 +87,19 @@ impl Candidate {
     #[inline]
     pub(super) fn new(access: Posting, run: &Run, index: &PredicateIndex<'_>, view: &View<'_>) -> (Test, Candidate) {
         let guard = index.guards.get(run.guard as usize).copied().unwrap_or(Guard::NONE);
-        let Range { start: first, end } = view.subscriptions_of_rows(run.rows());
+        let subscriptions = view.subscriptions_of_rows(run.rows());
         let list = index.list(guard.list);
         let postings = index.posting_count();
         let anchor = match list.anchors {
             // Rows that stand in several postings are judged once each.
             _ if run.is_shared() || !list.guards.is_empty() => always(postings),
+            _ if run.rows().len() > 1 || subscriptions.len() > 1 => always(postings),
             [] if run.is_conjunctive() || run.is_decided() && list.joins.is_empty() => never(postings),
             [anchor] if run.is_conjunctive() => *anchor,
             _ => always(postings),
         };
         let guards = guard.first.map(|posting| posting.min(always(postings)));
-        let test = Test { guards, anchor, rows: run.rows().len() as u32, first, end };
+        let test = Test { guards, anchor, subscription: subscriptions.start };
         (test, Candidate { access, run: *run, guard })
     }
 }
@@ -230,15 +225,6 @@ pub(super) struct Found<'a> {
     pub(super) rows: &'a mut u64,
     /// Numbers of candidates.
     pub(super) candidates: &'a mut Vec<Range<u32>>,
-}
-
-/// Adds a range, to the one before if they are neighbours.
-#[inline]
-pub(super) fn append(ranges: &mut Vec<Range<u32>>, next: Range<u32>) {
-    match ranges.last_mut() {
-        Some(last) if last.end == next.start => last.end = next.end,
-        _ => ranges.push(next),
-    }
 }
 
 /// The posting that came last, so that those of several parts are asked for once.

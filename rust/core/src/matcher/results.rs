@@ -20,8 +20,8 @@ pub struct Failure {
 /// Every subscription occurs at most once. The order is that of the index: fixed for a generation, not meaningful.
 #[derive(Clone, Debug, Default)]
 pub struct Matches {
-    /// Segment number and a range of subscriptions in it.
-    pub ranges: Vec<(u32, Range<u32>)>,
+    /// Segment number and ranges of subscriptions in it; segments without any are left out.
+    pub segments: Vec<(u32, Vec<Range<u32>>)>,
     /// Subscriptions that could not be judged.
     pub failures: Vec<Failure>,
 }
@@ -29,17 +29,19 @@ pub struct Matches {
 impl Matches {
     /// Number of subscriptions.
     pub fn len(&self) -> usize {
-        self.ranges.iter().map(|(_, range)| range.len()).sum()
+        self.segments.iter().flat_map(|(_, ranges)| ranges).map(|range| range.len()).sum()
     }
 
     /// Whether no subscription is satisfied.
     pub fn is_empty(&self) -> bool {
-        self.ranges.is_empty()
+        self.segments.is_empty()
     }
 
     /// Segment and number of each subscription.
     pub fn iter(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
-        self.ranges.iter().flat_map(|(segment, range)| range.clone().map(move |subscription| (*segment, subscription)))
+        self.segments.iter().flat_map(|(segment, ranges)| {
+            ranges.iter().cloned().flatten().map(move |subscription| (*segment, subscription))
+        })
     }
 
     /// Adds the satisfied subscriptions of a segment, without those that were removed or read another stream.
@@ -48,28 +50,23 @@ impl Matches {
         snapshot: &Snapshot,
         segment: usize,
         stream: Option<&str>,
-        satisfied: impl IntoIterator<Item = Range<u32>>,
+        mut satisfied: Vec<Range<u32>>,
     ) {
         let part = &snapshot.segments[segment];
         let all_streams = part.segment.streams().is_empty();
-        if part.removed.count() == 0 && all_streams {
-            self.ranges.extend(satisfied.into_iter().map(|range| (segment as u32, range)));
-            return;
-        }
-        let own_stream = stream.and_then(|name| part.segment.stream_number(name)).unwrap_or(ANY_STREAM);
-        for subscription in satisfied.into_iter().flatten() {
-            let wanted = part.segment.stream_of(subscription);
-            let reads = wanted == ANY_STREAM || wanted == own_stream;
-            if reads && !part.removed.contains(subscription) {
-                self.push(segment as u32, subscription);
+        if part.removed.count() > 0 || !all_streams {
+            let own_stream = stream.and_then(|name| part.segment.stream_number(name)).unwrap_or(ANY_STREAM);
+            let all = std::mem::take(&mut satisfied);
+            for subscription in all.into_iter().flatten() {
+                let wanted = part.segment.stream_of(subscription);
+                let reads = wanted == ANY_STREAM || wanted == own_stream;
+                if reads && !part.removed.contains(subscription) {
+                    append(&mut satisfied, subscription..subscription + 1);
+                }
             }
         }
-    }
-
-    fn push(&mut self, segment: u32, subscription: u32) {
-        match self.ranges.last_mut() {
-            Some((last, range)) if *last == segment && range.end == subscription => range.end += 1,
-            _ => self.ranges.push((segment, subscription..subscription + 1)),
+        if !satisfied.is_empty() {
+            self.segments.push((segment as u32, satisfied));
         }
     }
 
@@ -83,7 +80,16 @@ impl Matches {
         error: &EvaluateError,
     ) {
         let mut own = Matches::default();
-        own.add(snapshot, segment, stream, [subscriptions]);
+        own.add(snapshot, segment, stream, vec![subscriptions]);
         self.failures.extend(own.iter().map(|(_, subscription)| Failure { segment, subscription, error: *error }));
+    }
+}
+
+/// Adds a range, to the one before if they are neighbours.
+#[inline]
+pub(super) fn append(ranges: &mut Vec<Range<u32>>, next: Range<u32>) {
+    match ranges.last_mut() {
+        Some(last) if last.end == next.start => last.end = next.end,
+        _ => ranges.push(next),
     }
 }
