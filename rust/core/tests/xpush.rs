@@ -296,6 +296,34 @@ fn deep_documents() {
     }
 }
 
+/// Children are united some at a time: none is lost, whether they come in the order of siblings or not.
+#[test]
+fn many_siblings() {
+    let queries: Vec<String> = (0..140)
+        .flat_map(|number| {
+            let other = (number * 7 + 3) % 140;
+            [
+                format!("/r[a = {number} and b = {other}]"),
+                format!("/r[b = {number} and not(a = {other})]"),
+                format!("//s[a = {number} and c = {other}]/b"),
+                format!("/r[.//a[@k = {number}] or c = {number}]"),
+            ]
+        })
+        .collect();
+    let queries: Vec<&str> = queries.iter().map(String::as_str).collect();
+    let inside = |count: usize, ordered: bool| -> String {
+        let name =
+            |number: usize| if ordered { "abc".as_bytes()[3 * number / count] } else { b"abc"[number % 3] } as char;
+        (0..count).map(|number| format!("<{0} k='{number}'>{number}</{0}>", name(number))).collect()
+    };
+    let documents: Vec<String> = [1, 31, 32, 33, 63, 64, 65, 66, 130]
+        .into_iter()
+        .flat_map(|count| [true, false].map(|ordered| inside(count, ordered)))
+        .map(|children| format!("<r>{children}<s>{children}</s></r>"))
+        .collect();
+    check(&queries, &documents.iter().map(String::as_str).collect::<Vec<_>>());
+}
+
 #[test]
 fn memory_is_bounded_and_counted() {
     let queries: Vec<String> = (0..500).map(|number| format!("//a[b = '{number}' and @k > {number}]")).collect();

@@ -15,6 +15,9 @@ use foldhash::fast::FixedState;
 use hashbrown::HashSet;
 use std::sync::Arc;
 
+/// Children that wait at most.
+const MAX_WAITING: usize = 32;
+
 /// The class of a name that was not looked up yet.
 const UNKNOWN_CLASS: u32 = u32::MAX;
 
@@ -34,6 +37,9 @@ pub(super) struct Machine {
     pub(super) order: Option<Arc<SymbolOrder>>,
     pub(super) store: Store,
     frames: Vec<Frame>,
+    /// The states that the children of open nodes ended in and that are not part of the node's state yet. They are
+    /// united all at once, as far as possible: states of some of them are then not made.
+    children: Vec<SetId>,
     /// Classes of text nodes and comments.
     text_class: u32,
     comment_class: u32,
@@ -63,6 +69,7 @@ impl Machine {
             text_class,
             comment_class,
             frames: Vec::new(),
+            children: Vec::new(),
             classes: Default::default(),
             reported: HashSet::default(),
             rows_seen: BitSet::default(),
@@ -91,9 +98,10 @@ impl Machine {
         self.rows.clear();
         self.reported.clear();
         self.frames.clear();
+        self.children.clear();
         let nodes = document.nodes();
         let last = nodes.len() as u32 - 1;
-        self.frames.push(Frame { path: TOP, state: EMPTY, node: 0, last });
+        self.frames.push(Frame { path: TOP, state: EMPTY, children: 0, node: 0, last });
         let mut at = 1;
         while at <= last {
             while at > self.top().last {
@@ -107,7 +115,13 @@ impl Machine {
                     at = node.last + 1;
                     continue;
                 }
-                self.frames.push(Frame { path, state: EMPTY, node: at, last: node.last });
+                self.frames.push(Frame {
+                    path,
+                    state: EMPTY,
+                    children: self.children.len() as u32,
+                    node: at,
+                    last: node.last,
+                });
             } else if path != DEAD {
                 self.end(path, EMPTY, at, subject, parts);
             }
@@ -118,7 +132,7 @@ impl Machine {
         }
         let value =
             if self.store.asks_values(TOP) { self.store.value(TOP, document.string_value(0), parts) } else { NO_VALUE };
-        let state = self.top().state;
+        let state = self.unite(0, subject, parts);
         let accepted = self.store.accept(state, value, &automaton);
         self.take(accepted);
         self.rows.sort_unstable_by_key(|row| row & !INEXACT);
@@ -179,8 +193,9 @@ impl Machine {
 
     /// Ends the innermost open element.
     fn close(&mut self, subject: Subject<'_>, parts: Parts<'_>) {
+        let state = self.unite(self.frames.len() - 1, subject, parts);
         if let Some(frame) = self.frames.pop() {
-            self.end(frame.path, frame.state, frame.node, subject, parts);
+            self.end(frame.path, state, frame.node, subject, parts);
         }
     }
 
@@ -194,8 +209,12 @@ impl Machine {
         };
         let popped = self.store.pop(state, value, down, parts);
         let at = self.frames.len() - 1;
-        let parent = self.frames[at].state;
-        self.frames[at].state = self.store.add(parent, popped.kept, subject.ordered, parts);
+        if popped.kept != EMPTY {
+            if self.children.len() - self.frames[at].children as usize == MAX_WAITING {
+                self.frames[at].state = self.unite(at, subject, parts);
+            }
+            self.children.push(popped.kept);
+        }
         if popped.early != EMPTY {
             // Filters that are known to be true are reported at once.
             let rows = self.store.report(self.frames[at].path, popped.early, parts.automaton);
@@ -206,6 +225,13 @@ impl Machine {
             }
         }
         self.clear_if_full();
+    }
+
+    /// The state of an open node, of which the innermost one's children wait.
+    fn unite(&mut self, at: usize, subject: Subject<'_>, parts: Parts<'_>) -> SetId {
+        let frame = self.frames[at];
+        let waiting = self.children.drain(frame.children as usize..);
+        self.store.unite(frame.state, waiting, subject.ordered, parts)
     }
 
     /// Takes marked rows, each once.
@@ -219,7 +245,7 @@ impl Machine {
 
     fn clear_if_full(&mut self) {
         if self.store.is_full() {
-            self.store.clear(&mut self.frames);
+            self.store.clear(&mut self.frames, &mut self.children);
             self.reported.clear();
         }
     }

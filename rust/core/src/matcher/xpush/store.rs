@@ -6,7 +6,7 @@
 use super::automaton::{Automaton, State};
 use super::down::{DEAD, Down, DownId, DownMaker, Input, NO_VALUES, TOP, UNKNOWN};
 use super::order::SymbolOrder;
-use super::sets::{SetId, Sets};
+use super::sets::{EMPTY, SetId, Sets};
 use super::values::{ValueClass, ValueIndex};
 use crate::index::{Segment, View};
 use foldhash::fast::FixedState;
@@ -49,8 +49,10 @@ pub(super) struct Path {
 pub(super) struct Frame {
     /// Where it is.
     pub(super) path: PathId,
-    /// The edges true at it so far.
+    /// The edges true at it so far, but for those of the children that wait.
     pub(super) state: SetId,
+    /// Where its children that wait begin.
+    pub(super) children: u32,
     /// The node.
     pub(super) node: u32,
     /// The last node inside.
@@ -98,7 +100,9 @@ pub(super) struct Store {
     value_numbers: Map<(u32, ValueClass), ValueId>,
     pub(super) values: Vec<(u32, ValueClass)>,
     pub(super) pops: Map<(SetId, ValueId, DownId), Popped>,
-    pub(super) adds: Map<(SetId, SetId, bool), SetId>,
+    /// States that were united, and what came of it: that of the empty set, which is never asked for, stands first.
+    pub(super) unions: Sets,
+    pub(super) sums: Vec<SetId>,
     pub(super) tops: Map<(SetId, ValueId), SetId>,
     pub(super) reports: Map<(PathId, SetId), SetId>,
     /// Bytes of top-down states and value indexes.
@@ -121,6 +125,7 @@ pub(super) struct Scratch {
     pub(super) queue: BinaryHeap<Reverse<State>>,
     pub(super) edges: Vec<State>,
     pub(super) other: Vec<State>,
+    pub(super) key: Vec<SetId>,
 }
 
 /// What an entry of a transition table costs, about.
@@ -148,7 +153,8 @@ impl Store {
             value_numbers: Map::default(),
             values: vec![(NO_VALUES, ValueClass::NONE)],
             pops: Map::default(),
-            adds: Map::default(),
+            unions: Sets::default(),
+            sums: vec![EMPTY],
             tops: Map::default(),
             reports: Map::default(),
             part_bytes: 0,
@@ -179,6 +185,7 @@ impl Store {
     pub(super) fn memory_bytes(&self) -> usize {
         self.sets.memory_bytes()
             + self.side.memory_bytes()
+            + self.unions.memory_bytes()
             + self.part_bytes
             + self.transitions * TRANSITION_BYTES
             + self.values.len() * 3 * size_of::<(u32, ValueClass)>()
@@ -360,7 +367,7 @@ impl Store {
     }
 
     /// Forgets everything but what the open nodes stand on, which gets new numbers in place.
-    pub(super) fn clear(&mut self, frames: &mut [Frame]) {
+    pub(super) fn clear(&mut self, frames: &mut [Frame], children: &mut [SetId]) {
         let sets = std::mem::take(&mut self.sets);
         self.side = Sets::default();
         let mut downs: Vec<Option<Down>> = std::mem::take(&mut self.downs).into_iter().map(Some).collect();
@@ -371,7 +378,8 @@ impl Store {
         self.value_numbers = Map::default();
         self.values.truncate(1);
         self.pops = Map::default();
-        self.adds = Map::default();
+        self.unions = Sets::default();
+        self.sums.truncate(1);
         self.tops = Map::default();
         self.reports = Map::default();
         self.part_bytes = 0;
@@ -405,6 +413,9 @@ impl Store {
             }
             frame.path = path;
             frame.state = self.sets.intern(sets.get(frame.state));
+        }
+        for child in children {
+            *child = self.sets.intern(sets.get(*child));
         }
         self.limit_bytes = self.capacity_bytes.max(2 * self.memory_bytes());
     }

@@ -9,6 +9,9 @@ use std::cmp::Reverse;
 /// Of this many levels on the way up, one remembers what is reported.
 const REPORT_STRIDE: usize = 16;
 
+/// Begins the key of a union that keeps the order of siblings.
+const ORDERED: SetId = SetId::MAX;
+
 impl Store {
     /// The end of a node.
     #[inline]
@@ -97,34 +100,58 @@ impl Store {
         Popped { kept: self.sets.intern(edges), early: self.side.intern(other) }
     }
 
-    /// A node's state after one more of its children; `ordered` if the document keeps the order of siblings.
-    #[inline]
-    pub(super) fn add(&mut self, state: SetId, made: SetId, ordered: bool, parts: Parts<'_>) -> SetId {
-        if made == EMPTY || state == made {
-            return state;
-        }
-        if state == EMPTY && !ordered {
-            return made;
-        }
-        if let Some(known) = self.adds.get(&(state, made, ordered)) {
-            self.counts.lookups += 1;
-            return *known;
-        }
-        self.count(false);
-        let (before, new) = (self.sets.get(state), self.sets.get(made));
-        let merged = &mut self.scratch.edges;
-        merged.clear();
-        merged.extend_from_slice(before);
-        match parts.order.filter(|_| ordered) {
-            None => merged.extend_from_slice(new),
-            Some(order) => {
-                merged.extend(new.iter().filter(|edge| !order.is_idle(parts.automaton, **edge, before)));
+    /// A node's state after some more of its children, in their order; `ordered` if the document keeps that of siblings.
+    pub(super) fn unite(
+        &mut self,
+        state: SetId,
+        children: impl Iterator<Item = SetId>,
+        ordered: bool,
+        parts: Parts<'_>,
+    ) -> SetId {
+        let order = parts.order.filter(|_| ordered);
+        let key = &mut self.scratch.key;
+        key.clear();
+        if order.is_some() {
+            key.extend([ORDERED, state]);
+            key.extend(children);
+        } else {
+            key.extend(std::iter::once(state).filter(|state| *state != EMPTY).chain(children));
+            key.sort_unstable();
+            key.dedup();
+            if let [] | [_] = key[..] {
+                let sum = key.first().copied().unwrap_or(EMPTY);
+                self.count(true);
+                return sum;
             }
         }
-        merged.sort_unstable();
-        merged.dedup();
-        let sum = self.sets.intern(merged);
-        self.adds.insert((state, made, ordered), sum);
+        let union = self.unions.intern(key) as usize;
+        let known = self.sums.get(union).copied();
+        self.count(known.is_some());
+        if let Some(known) = known {
+            return known;
+        }
+        let Scratch { edges, key, .. } = &mut self.scratch;
+        edges.clear();
+        match order {
+            None => {
+                edges.extend(key.iter().flat_map(|set| self.sets.get(*set)));
+                edges.sort_unstable();
+                edges.dedup();
+            }
+            Some(order) => {
+                edges.extend_from_slice(self.sets.get(state));
+                for child in &key[2..] {
+                    let new = self.sets.get(*child).iter();
+                    let new: Vec<State> =
+                        new.copied().filter(|edge| !order.is_idle(parts.automaton, *edge, edges)).collect();
+                    edges.extend(new);
+                    edges.sort_unstable();
+                    edges.dedup();
+                }
+            }
+        }
+        let sum = self.sets.intern(edges);
+        self.sums.push(sum);
         sum
     }
 
