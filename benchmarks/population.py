@@ -16,12 +16,12 @@ __all__ = ["Timing", "bare_parse_ms", "time_population"]
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """What was measured of one population, parsing included; with one thread unless it says otherwise."""
+    """What was measured of one population, parsing included."""
 
     cold_ms: float
-    """Milliseconds a document in the first pass, with empty caches."""
+    """Milliseconds a document in the first pass, with empty caches and a thread for each processor."""
     warm_ms: float
-    """The same in later passes: the median."""
+    """The same in later passes with one thread: the median."""
     all_ms: float
     """The same with a thread for each processor, which is what `match_batch` does unless it is told otherwise."""
     matches: float
@@ -36,7 +36,7 @@ def time_population(queries: list[str], documents: list[bytes], rounds: int = 5)
     assert not report.rejected, report.rejected[:3]
     payloads = pa.array(documents, pa.binary())
     began = time.perf_counter()
-    matches = broker.match_batch(payloads, threads=1).matches.num_rows
+    matches = broker.match_batch(payloads).matches.num_rows
     cold = (time.perf_counter() - began) * 1000 / len(documents)
     warm = median_ms(lambda: broker.match_batch(payloads, threads=1), rounds, len(documents))
     together = median_ms(lambda: broker.match_batch(payloads), rounds, len(documents))

@@ -30,7 +30,7 @@ def _curve(
         yield Figure(name, "warm", timing.warm_ms, "ms/document", details=details, at=size, axis=_AXIS)
         # The aims are of a machine with two processors.
         yield Figure(name, "warm, all processors", timing.all_ms, "ms/document", warm_bar, at=size, axis=_AXIS)
-        yield Figure(name, "cold", timing.cold_ms, "ms/document", cold_bar, at=size, axis=_AXIS)
+        yield Figure(name, "cold, all processors", timing.cold_ms, "ms/document", cold_bar, at=size, axis=_AXIS)
         if largest:
             yield Figure(name, "YFilter 1.0, recorded, against ours", _YFILTER_MS[kind] / timing.warm_ms, "times")
 

@@ -231,7 +231,7 @@ fn patterns_meet_in_one_node() {
         let population = Population::default();
         population.register(builder(numbered)).expect("fits");
         // So few bytes that the path cache is emptied in the middle of documents.
-        for path_cache_bytes in [1 << 20, 2000] {
+        for path_cache_bytes in [1 << 20, 20_000, 2000] {
             let inverted = Inverted::new(Settings { path_cache_bytes, ..Settings::default() });
             for _ in 0..15 {
                 found += check(&population, &inverted, &draw.element(0)).len();
