@@ -66,6 +66,7 @@ class MatchReport:
     matches: pa.Table
     """One row a match: `document` (row of the input, from 0), `subscription_id` and `result`; ordered by document only.
 
+    Ids are a dictionary, which may hold ids that match nothing: all of them, where there are about as many matches.
     `result` is the XML text that a transformation made, and null for filters.
     """
     errors: pa.Table

@@ -175,13 +175,16 @@ impl Segment {
 
     /// The parts that matching reads, looked up once.
     pub fn view(&self) -> View<'_> {
+        let row_subscriptions: &[u32] = self.image.section(Section::RowSubscriptions);
         View {
             strings: self.strings(),
             records: self.image.section(Section::Signatures),
             cells: self.image.section(Section::Cells),
             columns: self.image.section(Section::Columns),
             zones: self.image.section(Section::Zones),
-            row_subscriptions: self.image.section(Section::RowSubscriptions),
+            row_subscriptions,
+            // No row is without subscriptions.
+            one_each: row_subscriptions.len() == self.ids().len() + 1,
             longest_string: self.image.section::<u64>(Section::Facts)[0] as usize,
         }
     }
@@ -217,6 +220,8 @@ pub struct View<'a> {
     columns: &'a [Value],
     zones: &'a [f32],
     row_subscriptions: &'a [u32],
+    /// Whether each row has one subscription, which then has its number.
+    one_each: bool,
     longest_string: usize,
 }
 
@@ -247,6 +252,9 @@ impl<'a> View<'a> {
     /// The subscriptions of neighbouring rows.
     #[inline]
     pub fn subscriptions_of_rows(&self, rows: Range<u32>) -> Range<u32> {
+        if self.one_each {
+            return rows;
+        }
         self.row_subscriptions[rows.start as usize]..self.row_subscriptions[rows.end as usize]
     }
 

@@ -86,7 +86,7 @@ impl Machine {
         self.store.memory_bytes() + self.store.scratch_bytes() + self.rows_seen.memory_bytes()
     }
 
-    /// Runs a document; the rows that it satisfies are in [`Self::rows`], ascending.
+    /// Runs a document; the rows that it satisfies are in [`Self::rows`], each once.
     pub(super) fn run(&mut self, segment: &Segment, subject: Subject<'_>) {
         let (automaton, order) = (self.automaton.clone(), self.order.clone());
         let parts = Parts { automaton: &automaton, segment, view: segment.view(), order: order.as_deref() };
@@ -135,7 +135,6 @@ impl Machine {
         let state = self.unite(0, subject, parts);
         let accepted = self.store.accept(state, value, &automaton);
         self.take(accepted);
-        self.rows.sort_unstable_by_key(|row| row & !INEXACT);
         self.rows_seen.clear();
         self.clear_if_full();
     }
