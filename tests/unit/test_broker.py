@@ -363,3 +363,20 @@ def test_threads_match_while_others_register() -> None:
         reader.join()
     assert {tuple(sorted(ids)) for ids in seen} <= {(), ("x", "y")}
     assert seen
+
+
+def test_very_many_matches_of_several_segments() -> None:
+    """So many rows that several threads write them; ids removed meanwhile and segments of many sizes."""
+    broker = Broker()
+    for part, count in enumerate((700, 5, 300)):
+        ids = [f"{part}-{number}" for number in range(count)]
+        queries = [f"/r/a[. >= {number % 10}]" for number in range(count)]
+        broker.register_many(pa.table({"id": ids, "query": queries}))
+    broker.unregister(["0-3", "1-2", "2-299"])
+    documents = [f"<r><a>{number % 11 - 1}</a></r>".encode() for number in range(700)]
+    expected = [broker.match(document) for document in documents[:11]]
+    assert len({len(found) for found in expected}) == 11, "each value satisfies more"
+    for threads in (1, 2, 3):
+        report = broker.match_batch(documents, threads=threads)
+        assert report.matches.num_rows > 2 * 131_072
+        assert report.ids() == [expected[number % 11] for number in range(700)]

@@ -17,8 +17,8 @@ const MIN_ROWS_OF_A_THREAD: usize = 1 << 17;
 /// Collects matches; subscription ids are in a dictionary, each once.
 pub(crate) struct MatchTable<'s> {
     snapshot: &'s Snapshot,
-    /// By document, ascending.
-    matches: Vec<(u32, Matches)>,
+    /// By document, ascending, with their number.
+    matches: Vec<(u32, usize, Matches)>,
     count: usize,
 }
 
@@ -30,8 +30,9 @@ impl<'s> MatchTable<'s> {
 
     /// Adds the matches of one document.
     pub(crate) fn add(&mut self, document: u32, matches: Matches) {
-        self.count += matches.len();
-        self.matches.push((document, matches));
+        let count = matches.len();
+        self.count += count;
+        self.matches.push((document, count, matches));
     }
 
     /// The record batch: `document` and `subscription_id`.
@@ -64,7 +65,7 @@ impl<'s> MatchTable<'s> {
         std::thread::scope(|scope| {
             let (mut documents, mut keys) = (&mut documents[..], &mut keys[..]);
             for matches in self.matches.chunks(self.matches.len().div_ceil(threads).max(1)) {
-                let count = matches.iter().map(|(_, matches)| matches.len()).sum();
+                let count = matches.iter().map(|(_, count, _)| count).sum();
                 let (own_documents, own_keys);
                 (own_documents, documents) = std::mem::take(&mut documents).split_at_mut(count);
                 (own_keys, keys) = std::mem::take(&mut keys).split_at_mut(count);
@@ -85,8 +86,8 @@ impl<'s> MatchTable<'s> {
         let mut ids = StringBuilder::new();
         let mut known: HashMap<(u32, u32), u32> = HashMap::new();
         let (mut documents, mut keys) = (Vec::with_capacity(self.count), Vec::with_capacity(self.count));
-        for (document, matches) in &self.matches {
-            documents.extend(std::iter::repeat_n(*document, matches.len()));
+        for (document, count, matches) in &self.matches {
+            documents.extend(std::iter::repeat_n(*document, *count));
             for (segment, subscription) in matches.iter() {
                 let count = known.len() as u32;
                 keys.push(*known.entry((segment, subscription)).or_insert_with(|| {
@@ -114,10 +115,10 @@ fn all_ids(snapshot: &Snapshot) -> Option<StringArray> {
 }
 
 /// Writes the rows of some documents; keys begin for each segment where they are told to.
-fn write_rows(matches: &[(u32, Matches)], first_keys: &[u32], mut documents: &mut [u32], mut keys: &mut [u32]) {
-    for (document, matches) in matches {
+fn write_rows(matches: &[(u32, usize, Matches)], first_keys: &[u32], mut documents: &mut [u32], mut keys: &mut [u32]) {
+    for (document, count, matches) in matches {
         let own;
-        (own, documents) = std::mem::take(&mut documents).split_at_mut(matches.len());
+        (own, documents) = std::mem::take(&mut documents).split_at_mut(*count);
         own.fill(*document);
         for (segment, ranges) in &matches.segments {
             let first_key = first_keys[*segment as usize];
