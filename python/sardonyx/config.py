@@ -155,7 +155,7 @@ class XPushSettings:
         True, "Prune by the path from the document's root: what it does not lead to is not looked at."
     )
     early: bool = _switch(
-        True,
+        False,
         "Report a filter as soon as it is known to be true and drop it from the states. Works with `top_down` only.",
     )
     order: tuple[tuple[str, ...], ...] | None = field(

@@ -327,7 +327,7 @@ def test_statistics_of_the_xpush_machine() -> None:
     "options",
     [
         XPushSettings(top_down=False),
-        XPushSettings(early=False),
+        XPushSettings(early=True),
         XPushSettings(order=(("b", "c"),)),
         XPushSettings(training=True),
         XPushSettings(precompute_values=True),

@@ -54,8 +54,8 @@ def test_options_out_of_range_are_refused(values: dict[str, Any]) -> None:
 
 
 def test_options_from_plain_data() -> None:
-    settings = BrokerSettings.from_mapping({"matcher": "xpush", "xpush": {"order": [["a", "b"]], "early": False}})
-    assert settings.xpush == XPushSettings(order=(("a", "b"),), early=False)
+    settings = BrokerSettings.from_mapping({"matcher": "xpush", "xpush": {"order": [["a", "b"]], "early": True}})
+    assert settings.xpush == XPushSettings(order=(("a", "b"),), early=True)
     assert set(settings.xpush.for_core()) == {item.name for item in dataclasses.fields(XPushSettings)}
     with pytest.raises(SettingsError, match="unknown setting 'training_'"):
         BrokerSettings.from_mapping({"xpush": {"training_": True}})

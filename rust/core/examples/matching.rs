@@ -1,7 +1,7 @@
 //! Times matching: `matching QUERIES DOCUMENTS [PASSES] [MATCHER]`, one query a line, a folder of XML files
 //! or a file with one document a line.
 //!
-//! `MATCHER` is `inverted`, `naive`, or `xpush` with its options after commas: `xpush,no-top-down,no-early,training,`
+//! `MATCHER` is `inverted`, `naive`, or `xpush` with its options after commas: `xpush,no-top-down,early,training,`
 //! `precompute,mib=SIZE,order=ORDER`, where `ORDER` is a file with one chain of sibling names a line.
 #![allow(clippy::print_stdout)]
 
@@ -124,7 +124,7 @@ fn matcher(text: &str) -> Result<(Matcher, XPushSettings), Box<dyn std::error::E
             Some(("mib", size)) => settings.store_bytes = size.parse::<usize>()? << 20,
             _ => match option {
                 "no-top-down" => settings.top_down = false,
-                "no-early" => settings.early = false,
+                "early" => settings.early = true,
                 "training" => settings.training = true,
                 "precompute" => settings.precompute_values = true,
                 other => return Err(format!("no option {other:?}").into()),

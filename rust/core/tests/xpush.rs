@@ -290,8 +290,8 @@ fn deep_documents() {
     let queries =
         ["//c[@k = 1]", "//a//b//c = 'x'", "//a[not(.//d)]", "//a/b/a[b]", "//a[.//c = 'x']", "not(//b[c])", "//b/c"];
     let population = population(&queries);
-    for store_bytes in [1 << 20, 64 << 20] {
-        let settings = XPushSettings { store_bytes, ..XPushSettings::default() };
+    for (store_bytes, early) in [(1 << 20, false), (1 << 20, true), (64 << 20, false), (64 << 20, true)] {
+        let settings = XPushSettings { store_bytes, early, ..XPushSettings::default() };
         agree(&[XPush::new(settings)], &population, &[&document], &queries);
     }
 }

@@ -56,7 +56,7 @@ impl Default for Settings {
     fn default() -> Self {
         Settings {
             top_down: true,
-            early: true,
+            early: false,
             order: None,
             training: false,
             precompute_values: false,
