@@ -242,6 +242,22 @@ fn patterns_meet_in_one_node() {
     assert!(found > 10_000 && counted.decided > counted.verified, "{found} {counted:?}");
 }
 
+/// What the open elements need does not fit into the path cache: it is not emptied at every node all the same.
+#[test]
+fn small_path_caches_have_room_for_open_elements() {
+    let queries: Vec<String> =
+        (0..3000).map(|number| format!("/r/a[b = '{}' and c{}]", number % 7, number / 7)).collect();
+    let population = Population::default();
+    let numbered = queries.iter().enumerate().map(|(number, query)| (format!("s{number}"), &**query));
+    population.register(builder(numbered)).expect("fits");
+    let inverted = Inverted::new(Settings { path_cache_bytes: 1000, ..Settings::default() });
+    let element = |number: usize| format!("<a><c{number}/><b>{}</b></a>", number % 9);
+    let text = format!("<r>{}</r>", (0..400).map(element).collect::<String>());
+    assert!(check(&population, &inverted, &text).len() > 300);
+    let clears = inverted.statistics().path_cache_clears;
+    assert!((1..40).contains(&clears), "{clears} times empty, with 1,200 nodes");
+}
+
 /// Where there are very many nodes, rows are verified.
 #[test]
 fn large_documents_are_verified() {

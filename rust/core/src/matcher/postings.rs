@@ -201,6 +201,7 @@ impl Walker {
         let reached = &mut self.reached;
         self.paths.clear(&mut self.open, &mut |nodes| Accepts::new(index, reached, nodes));
         self.paths.charge(self.reached.memory_bytes());
+        self.paths.make_room();
     }
 
     /// A node is in a state; the flags of the state.

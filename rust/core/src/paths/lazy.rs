@@ -47,6 +47,8 @@ pub struct PathCache<T> {
     hasher: FixedState,
     bytes: usize,
     capacity_bytes: usize,
+    /// Bytes at which it is full: the capacity, or more where the open elements alone need that.
+    limit_bytes: usize,
     clear_count: u64,
 }
 
@@ -63,6 +65,7 @@ impl<T> PathCache<T> {
             hasher: FixedState::default(),
             bytes: 0,
             capacity_bytes,
+            limit_bytes: capacity_bytes,
             clear_count: 0,
         }
     }
@@ -82,10 +85,17 @@ impl<T> PathCache<T> {
         self.bytes
     }
 
-    /// Whether the cache is over its capacity; the caller then calls [`Self::clear`].
+    /// Whether the cache is over its capacity; the caller then calls [`Self::clear`], and
+    /// [`Self::make_room`] if states are kept.
     #[inline]
     pub fn is_full(&self) -> bool {
-        self.bytes > self.capacity_bytes
+        self.bytes > self.limit_bytes
+    }
+
+    /// After a clearing: what is left may take all of the capacity, and there has to be room for more, or the next
+    /// state would clear the cache again.
+    pub fn make_room(&mut self) {
+        self.limit_bytes = self.capacity_bytes.max(2 * self.bytes);
     }
 
     /// Counts bytes that the matcher keeps per state.
