@@ -69,7 +69,7 @@ pub(super) fn leads_to(segment: &Segment, walker: &Walker, row: u32) -> bool {
     let others = without_posting(&predicates, walker).map(|run| Candidate::new(NO_POSTING, run, &predicates, &view));
     let hit = walker.candidates().flat_map(|(tests, candidates)| tests.iter().copied().zip(candidates.iter().copied()));
     let is_open = |(test, candidate): (Test, Candidate)| {
-        let list = predicates.list(candidate.guard.list);
+        let list = predicates.list(predicates.guard(&candidate.run).list);
         test.passes(&walker.hit) && !matches!(Passage::behind(&candidate.run, list, walker), Passage::Closed)
     };
     walker.satisfied.iter().any(|subscriptions| subscriptions.contains(&subscription))
@@ -230,11 +230,13 @@ impl<'a> Judge<'a> {
     /// Judges the runs that what is asked first does not decide.
     fn judge_others(&mut self) {
         let others = std::mem::take(&mut self.others);
+        let predicates = self.predicates;
         let mut joined = Vec::new();
         for candidate in &others {
-            match Passage::behind(&candidate.run, self.predicates.list(candidate.guard.list), self.walker) {
+            let guard = predicates.guard(&candidate.run);
+            match Passage::behind(&candidate.run, predicates.list(guard.list), self.walker) {
                 Passage::Joined(list) => {
-                    let operands = Operands { access: candidate.access, guard: &candidate.guard, list };
+                    let operands = Operands { access: candidate.access, guard, list };
                     self.kept.located.want(&operands);
                     joined.push((&candidate.run, operands));
                 }

@@ -7,7 +7,7 @@
 use super::bits::BitSet;
 use super::results::append;
 use crate::index::View;
-use crate::predicates::{FIRST_GUARDS, Guard, NO_POSTING, Posting, PredicateIndex, Run};
+use crate::predicates::{FIRST_GUARDS, NO_POSTING, Posting, PredicateIndex, Run};
 use std::ops::Range;
 
 /// Postings that only guard others: the bits of one word of a [`BitSet`].
@@ -74,19 +74,18 @@ impl Test {
     }
 }
 
-/// A run that a document may lead to, and what guards it.
+/// A run that a document may lead to. What guards it is not copied: few runs need more than their [`Test`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Candidate {
     pub(super) access: Posting,
     pub(super) run: Run,
-    pub(super) guard: Guard,
 }
 
 impl Candidate {
     /// A candidate, and what is asked of it first.
     #[inline]
     pub(super) fn new(access: Posting, run: &Run, index: &PredicateIndex<'_>, view: &View<'_>) -> (Test, Candidate) {
-        let guard = index.guards.get(run.guard as usize).copied().unwrap_or(Guard::NONE);
+        let guard = index.guard(run);
         let subscriptions = view.subscriptions_of_rows(run.rows());
         let list = index.list(guard.list);
         let postings = index.posting_count();
@@ -100,7 +99,7 @@ impl Candidate {
         };
         let guards = guard.first.map(|posting| posting.min(always(postings)));
         let test = Test { guards, anchor, subscription: subscriptions.start };
-        (test, Candidate { access, run: *run, guard })
+        (test, Candidate { access, run: *run })
     }
 }
 

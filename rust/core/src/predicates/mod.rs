@@ -297,6 +297,12 @@ impl<'a> PredicateIndex<'a> {
         &self.runs[numbers.start as usize..numbers.end as usize]
     }
 
+    /// What guards a run.
+    #[inline]
+    pub fn guard(&self, run: &Run) -> &'a Guard {
+        self.guards.get(run.guard as usize).unwrap_or(&Guard::NONE)
+    }
+
     /// A list of further guards, anchors and joins; empty for [`NO_LIST`].
     #[inline]
     pub fn list(&self, list: u32) -> GuardList<'a> {
