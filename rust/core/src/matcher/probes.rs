@@ -24,9 +24,7 @@ struct ValueHit {
     stamp: u64,
     /// What its postings lead to.
     reach: Reach,
-    /// Whether it matters where they were hit.
-    is_located: bool,
-    /// In that case: the postings, and, for the document of the stamp, where it is noted down.
+    /// The postings if it matters where they were hit, and, for the document of the stamp, where that is noted down.
     postings: Range<u32>,
     places: ListId,
 }
@@ -163,7 +161,7 @@ impl Walker {
         let postings = first as u32..postings.len() as u32;
         self.paths.charge(self.reached.memory_bytes() - before + postings.len() * 4 + VALUE_HIT_BYTES);
         let number = self.values.hits.len() as u32;
-        self.values.hits.push(ValueHit { stamp: 0, reach, is_located, postings, places: 0 });
+        self.values.hits.push(ValueHit { stamp: 0, reach, postings, places: 0 });
         self.values.numbers.insert((state, constant), number);
         number
     }
@@ -180,12 +178,12 @@ impl Walker {
                 candidates: &mut self.candidates,
             };
             self.reached.hit(&hit.reach, &mut self.hit, &mut found);
-            if hit.is_located {
+            if !hit.postings.is_empty() {
                 let postings = hit.postings.start as usize..hit.postings.end as usize;
                 hit.places = self.places.list(&self.values.postings[postings]);
             }
         }
-        if hit.is_located {
+        if !hit.postings.is_empty() {
             self.places.add(hit.places, node);
         }
     }
