@@ -229,7 +229,7 @@ impl<'a> View<'a> {
     /// The number of a string constant; values longer than all constants are not even hashed.
     #[inline]
     pub fn find_string(&self, value: &str) -> Option<u32> {
-        if value.len() > self.longest_string { None } else { self.strings.find(value) }
+        if self.may_be_string(value) { self.strings.find(value) } else { None }
     }
 
     /// Whether a value may be a string constant.

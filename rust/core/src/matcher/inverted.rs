@@ -149,7 +149,7 @@ impl Inverted {
             let segment = &*part.segment;
             resolve(segment, document, &mut own.symbols);
             own.walker.walk(segment, &own.patterns, document, &own.symbols);
-            let satisfied = std::mem::take(&mut own.walker.satisfied);
+            let satisfied = std::mem::take(&mut own.walker.found.satisfied);
             let limit = self.settings.cost_limit;
             let judge = Judge::new(segment, &own.walker, document, &own.symbols, &mut own.kept, limit, satisfied);
             let Judgement { satisfied, failed, rows } = judge.run_all();

@@ -72,7 +72,7 @@ pub(super) fn leads_to(segment: &Segment, walker: &Walker, row: u32) -> bool {
         let list = predicates.list(predicates.guard(&candidate.run).list);
         test.passes(&walker.hit) && !matches!(Passage::behind(&candidate.run, list, walker), Passage::Closed)
     };
-    walker.satisfied.iter().any(|subscriptions| subscriptions.contains(&subscription))
+    walker.found.satisfied.iter().any(|subscriptions| subscriptions.contains(&subscription))
         || others.chain(hit).filter(|(_, candidate)| candidate.run.rows().contains(&row)).any(is_open)
 }
 
@@ -187,8 +187,8 @@ impl<'a> Judge<'a> {
     pub(super) fn run_all(mut self) -> Judgement {
         let (walker, predicates, view) = (self.walker, self.predicates, self.view);
         self.kept.rows_seen.reserve(view.row_count() as usize);
-        self.out.rows.candidates += walker.settled_rows;
-        self.out.rows.decided += walker.settled_rows;
+        self.out.rows.candidates += walker.found.rows;
+        self.out.rows.decided += walker.found.rows;
         for run in without_posting(&predicates, walker) {
             let (test, candidate) = Candidate::new(NO_POSTING, run, &predicates, &view);
             self.judge_runs(&[test], &[candidate]);

@@ -9,7 +9,6 @@ use crate::index::{Segment, View};
 use crate::paths::{Class, DEAD, PathCache, StateId, Trie, TrieNode};
 use crate::predicates::{NO_POSTING, Patterns, Posting, PredicateIndex, Strings, flags};
 use crate::xpath::symbols::{DocumentSymbols, NO_SYMBOL, NameTest};
-use std::ops::Range;
 use std::sync::OnceLock;
 
 /// What the matcher keeps with each state of the path DFA.
@@ -59,14 +58,11 @@ pub(super) struct Walker {
     /// Where postings were hit, of those for which it matters.
     pub(super) places: Places,
     pub(super) document_number: u64,
-    /// Subscriptions that postings satisfy without further questions, and how many rows these are.
-    pub(super) satisfied: Vec<Range<u32>>,
-    pub(super) settled_rows: u64,
+    /// What postings lead to; but candidates that were in the cache before it was cleared are in `carried`.
+    pub(super) found: Found,
+    carried: (Vec<Test>, Vec<Candidate>),
     /// About how many ranges of subscriptions a document satisfies.
     pub(super) expected: usize,
-    /// Candidates that postings lead to: numbers of those in the cache, and those that were in it before it was cleared.
-    pub(super) candidates: Vec<Range<u32>>,
-    carried: (Vec<Test>, Vec<Candidate>),
     /// Range lists met and the best value seen for each.
     pub(super) ranges: Vec<(u32, f64)>,
 }
@@ -86,11 +82,9 @@ impl Walker {
             repeated: BitSet::default(),
             places: Places::default(),
             document_number: 0,
-            satisfied: Vec::new(),
-            settled_rows: 0,
-            expected: 0,
-            candidates: Vec::new(),
+            found: Found::default(),
             carried: Default::default(),
+            expected: 0,
             ranges: Vec::new(),
         }
     }
@@ -160,9 +154,9 @@ impl Walker {
 
     fn begin(&mut self, posting_count: usize) {
         self.document_number += 1;
-        self.satisfied = Vec::with_capacity(self.expected);
-        self.settled_rows = 0;
-        self.candidates.clear();
+        self.found.satisfied = Vec::with_capacity(self.expected);
+        self.found.rows = 0;
+        self.found.candidates.clear();
         self.carried.0.clear();
         self.carried.1.clear();
         self.ranges.clear();
@@ -191,7 +185,7 @@ impl Walker {
     /// Empties the caches, but for the states of the open elements and what the document still needs.
     #[cold]
     fn forget(&mut self, index: &Index<'_>) {
-        for numbers in self.candidates.drain(..) {
+        for numbers in self.found.candidates.drain(..) {
             let (tests, candidates) = self.reached.candidates(numbers);
             self.carried.0.extend_from_slice(tests);
             self.carried.1.extend_from_slice(candidates);
@@ -216,12 +210,7 @@ impl Walker {
                     self.repeated.insert(*posting);
                 }
             }
-            let mut found = Found {
-                satisfied: &mut self.satisfied,
-                rows: &mut self.settled_rows,
-                candidates: &mut self.candidates,
-            };
-            self.reached.hit(&accepts.exists, &mut self.hit, &mut found);
+            self.reached.hit(&accepts.exists, &mut self.hit, &mut self.found);
             if !accepts.located.is_empty() {
                 accepts.places = self.places.list(&accepts.located);
             }
@@ -240,7 +229,7 @@ impl Walker {
 
     /// Candidates that postings lead to, with what is asked of them first.
     pub(super) fn candidates(&self) -> impl Iterator<Item = (&[Test], &[Candidate])> {
-        let cached = self.candidates.iter().map(|numbers| self.reached.candidates(numbers.clone()));
+        let cached = self.found.candidates.iter().map(|numbers| self.reached.candidates(numbers.clone()));
         cached.chain(std::iter::once((&self.carried.0[..], &self.carried.1[..])))
     }
 }

@@ -5,7 +5,7 @@
 
 use super::places::ListId;
 use super::postings::{Index, Walker};
-use super::reached::{Found, Reach};
+use super::reached::Reach;
 use crate::document::{Document, NodeId};
 use crate::paths::StateId;
 use crate::predicates::{FoundString, Patterns, Posting, ProbeKind, Strings, constant_key, flags};
@@ -172,12 +172,7 @@ impl Walker {
         let hit = &mut self.values.hits[number as usize];
         if hit.stamp != self.document_number {
             hit.stamp = self.document_number;
-            let mut found = Found {
-                satisfied: &mut self.satisfied,
-                rows: &mut self.settled_rows,
-                candidates: &mut self.candidates,
-            };
-            self.reached.hit(&hit.reach, &mut self.hit, &mut found);
+            self.reached.hit(&hit.reach, &mut self.hit, &mut self.found);
             if !hit.postings.is_empty() {
                 let postings = hit.postings.start as usize..hit.postings.end as usize;
                 hit.places = self.places.list(&self.values.postings[postings]);

@@ -172,21 +172,21 @@ impl Reached {
 
     /// A document hits these postings; what they lead to is found if they are new in `hit`.
     #[inline]
-    pub(super) fn hit(&self, reach: &Reach, hit: &mut BitSet, found: &mut Found<'_>) {
+    pub(super) fn hit(&self, reach: &Reach, hit: &mut BitSet, found: &mut Found) {
         for guards in &self.guards[reach.guards.start as usize..reach.guards.end as usize] {
             hit.insert_word(guards.word, guards.bits);
         }
         let mut once = Once { last: NO_POSTING, new: false };
         for settled in &self.settled[reach.settled.start as usize..reach.settled.end as usize] {
             if once.is_new(settled.posting, hit) {
-                *found.rows += u64::from(settled.rows);
-                append(found.satisfied, settled.first..settled.end);
+                found.rows += u64::from(settled.rows);
+                append(&mut found.satisfied, settled.first..settled.end);
             }
         }
         let mut first = reach.first_candidate;
         for asking in &self.asking[reach.asking.start as usize..reach.asking.end as usize] {
             if hit.insert(asking.posting) {
-                append(found.candidates, first..asking.end);
+                append(&mut found.candidates, first..asking.end);
             }
             first = asking.end;
         }
@@ -218,12 +218,13 @@ impl Reached {
 }
 
 /// What a document leads to.
-pub(super) struct Found<'a> {
+#[derive(Debug, Default)]
+pub(super) struct Found {
     /// Subscriptions that are satisfied without further questions, and how many rows they have.
-    pub(super) satisfied: &'a mut Vec<Range<u32>>,
-    pub(super) rows: &'a mut u64,
+    pub(super) satisfied: Vec<Range<u32>>,
+    pub(super) rows: u64,
     /// Numbers of candidates.
-    pub(super) candidates: &'a mut Vec<Range<u32>>,
+    pub(super) candidates: Vec<Range<u32>>,
 }
 
 /// The posting that came last, so that those of several parts are asked for once.

@@ -20,7 +20,7 @@ mod values;
 pub use order::SiblingOrder;
 
 use super::postings::resolve;
-use super::results::Matches;
+use super::results::{Matches, append};
 use super::verify::Verifier;
 use crate::document::Document;
 use crate::index::{Segment, Snapshot};
@@ -250,10 +250,7 @@ impl XPush {
                         }
                     }
                 }
-                match satisfied.last_mut() {
-                    Some(last) if last.end == subscriptions.start => last.end = subscriptions.end,
-                    _ => satisfied.push(subscriptions),
-                }
+                append(&mut satisfied, subscriptions);
             }
             matches.add(snapshot, number, stream, satisfied);
         }

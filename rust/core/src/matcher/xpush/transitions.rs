@@ -104,10 +104,14 @@ impl Store {
     pub(super) fn unite(
         &mut self,
         state: SetId,
-        children: impl Iterator<Item = SetId>,
+        children: impl ExactSizeIterator<Item = SetId>,
         ordered: bool,
         parts: Parts<'_>,
     ) -> SetId {
+        if children.len() == 0 {
+            self.count(true);
+            return state;
+        }
         let order = parts.order.filter(|_| ordered);
         let key = &mut self.scratch.key;
         key.clear();
@@ -118,10 +122,9 @@ impl Store {
             key.extend(std::iter::once(state).filter(|state| *state != EMPTY).chain(children));
             key.sort_unstable();
             key.dedup();
-            if let [] | [_] = key[..] {
-                let sum = key.first().copied().unwrap_or(EMPTY);
+            if let [only] = key[..] {
                 self.count(true);
-                return sum;
+                return only;
             }
         }
         let union = self.unions.intern(key) as usize;
