@@ -155,13 +155,18 @@ pub(crate) fn register(index: &Index, batches: &[Columns]) -> Result<Refused, Fa
         });
     }
     let (builder, errors) = build(registrations.iter().copied())?;
-    let ids: HashMap<u64, &str> = registrations.iter().map(|entry| (entry.row, entry.id)).collect();
-    refused.extend(errors.into_iter().map(|(row, error)| (row, ids[&row].to_owned(), error.into())));
+    refused.extend(errors.into_iter().map(|(row, error)| {
+        // Rows ascend.
+        let at = registrations.partition_point(|entry| entry.row < row);
+        (row, registrations[at].id.to_owned(), error.into())
+    }));
     // An id is registered once, in whichever language it came last.
     if !transformations.read().is_empty() && !registrations.is_empty() {
         transformations.unregister(registrations.iter().map(|entry| entry.id), limits)?;
     }
-    index.join_population().unregister(registrations.iter().map(|entry| entry.id));
+    if !index.join_population().read().is_empty() {
+        index.join_population().unregister(registrations.iter().map(|entry| entry.id));
+    }
     if !registrations.is_empty() || (unparsed.is_empty() && joins.is_empty()) {
         population.register(builder)?;
     }

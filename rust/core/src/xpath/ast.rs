@@ -7,6 +7,7 @@
 
 use bytemuck::{Pod, Zeroable};
 use smallvec::SmallVec;
+use std::hash::{Hash, Hasher};
 
 /// Number of an expression cell.
 pub type ExprId = u32;
@@ -18,7 +19,7 @@ pub type ListId = u32;
 pub const NONE: u32 = u32::MAX;
 
 /// One cell; read it through [`Query::expr`], [`Query::step`] and [`Query::list`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Pod, Zeroable)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Cell {
     tag: u8,
@@ -27,6 +28,13 @@ pub struct Cell {
     x: u32,
     y: u32,
     z: u32,
+}
+
+impl Hash for Cell {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        // Two words instead of six numbers.
+        state.write_u128(bytemuck::cast(*self));
+    }
 }
 
 impl Cell {
