@@ -9,7 +9,7 @@ use super::results::Matches;
 use crate::document::Document;
 use crate::index::{Segment, Snapshot};
 use crate::predicates::Patterns;
-use crate::xpath::symbols::DocumentSymbols;
+use crate::xpath::symbols::{DocumentSymbols, RememberedSymbols};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
@@ -43,6 +43,7 @@ struct Part {
     patterns: Arc<OnceLock<Patterns>>,
     walker: Walker,
     symbols: DocumentSymbols,
+    remembered: RememberedSymbols,
     kept: Kept,
     rows: RowCounts,
 }
@@ -101,6 +102,7 @@ impl Inverted {
                     patterns: shared.patterns.clone(),
                     walker: Walker::new(self.settings.path_cache_bytes),
                     symbols: DocumentSymbols::default(),
+                    remembered: RememberedSymbols::default(),
                     kept: Kept::default(),
                     rows: RowCounts::default(),
                 });
@@ -129,7 +131,7 @@ impl Inverted {
         for part in pool.values().flat_map(|shared| &shared.idle) {
             let (states, bytes, clears) = part.walker.statistics();
             total.path_states += states;
-            total.cache_bytes += bytes + part.kept.memory_bytes();
+            total.cache_bytes += bytes + part.kept.memory_bytes() + part.remembered.memory_bytes();
             total.path_cache_clears += clears;
             total.rows += part.rows;
         }
@@ -147,7 +149,7 @@ impl Inverted {
         let mut matches = Matches::default();
         for (number, (part, (_, own))) in snapshot.segments.iter().zip(&mut worker.parts).enumerate() {
             let segment = &*part.segment;
-            resolve(segment, document, &mut own.symbols);
+            resolve(segment, document, &mut own.symbols, &mut own.remembered);
             own.walker.walk(segment, &own.patterns, document, &own.symbols);
             let satisfied = std::mem::take(&mut own.walker.found.satisfied);
             let limit = self.settings.cost_limit;
@@ -167,7 +169,7 @@ impl Inverted {
     pub fn is_candidate(&self, segment: &Arc<Segment>, document: &Document, row: u32) -> bool {
         let mut walker = Walker::new(self.settings.path_cache_bytes);
         let mut symbols = DocumentSymbols::default();
-        resolve(segment, document, &mut symbols);
+        resolve(segment, document, &mut symbols, &mut RememberedSymbols::default());
         walker.walk(segment, &OnceLock::new(), document, &symbols);
         judge::leads_to(segment, &walker, row)
     }

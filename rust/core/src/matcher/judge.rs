@@ -2,6 +2,7 @@
 
 use super::bits::BitSet;
 use super::columns::{FlatPlan, FlatView, Scratch};
+use super::pairs::{Pair, meet};
 use super::places::{Joiner, Located, Operands, Scene};
 use super::postings::Walker;
 use super::reached::{Candidate, Test};
@@ -9,7 +10,7 @@ use super::results::append;
 use super::verify::Verifier;
 use crate::document::Document;
 use crate::index::{Segment, Signature, View};
-use crate::predicates::{GuardList, NO_POSTING, PredicateIndex, Run};
+use crate::predicates::{GuardList, NO_POSTING, Posting, PredicateIndex, Run};
 use crate::xpath::ast::ConstantRef;
 use crate::xpath::evaluate::EvaluateError;
 use crate::xpath::symbols::DocumentSymbols;
@@ -66,33 +67,34 @@ fn without_posting<'a>(predicates: &PredicateIndex<'a>, walker: &'a Walker) -> i
 pub(super) fn leads_to(segment: &Segment, walker: &Walker, row: u32) -> bool {
     let (predicates, view) = (segment.predicates(), segment.view());
     let subscription = view.subscriptions_of(row).start;
-    let others = without_posting(&predicates, walker).map(|run| Candidate::new(NO_POSTING, run, &predicates, &view));
-    let hit = walker.candidates().flat_map(|(tests, candidates)| tests.iter().copied().zip(candidates.iter().copied()));
-    let is_open = |(test, candidate): (Test, Candidate)| {
-        let list = predicates.list(predicates.guard(&candidate.run).list);
-        test.passes(&walker.hit) && !matches!(Passage::behind(&candidate.run, list, walker), Passage::Closed)
+    let hit = walker.candidates().flat_map(|(_, candidates)| candidates);
+    let hit = hit.map(|candidate| &predicates.runs[candidate.run as usize]);
+    let is_open = |run: &Run| {
+        let list = predicates.list(predicates.guard(run).list);
+        let (test, _) = Test::new(run, &predicates, &view);
+        test.passes(&walker.hit) && !matches!(Passage::behind(run, list, walker), Passage::Closed)
     };
     walker.found.satisfied.iter().any(|subscriptions| subscriptions.contains(&subscription))
-        || others.chain(hit).filter(|(_, candidate)| candidate.run.rows().contains(&row)).any(is_open)
+        || without_posting(&predicates, walker).chain(hit).filter(|run| run.rows().contains(&row)).any(is_open)
 }
 
 /// What the guards of a run say.
 #[derive(Clone, Copy)]
-enum Passage<'a> {
+enum Passage {
     /// No row can be satisfied.
     Closed,
     /// Rows may be satisfied.
     Open,
     /// Rows may be satisfied, and joins decide which.
-    Joined(GuardList<'a>),
+    Joined,
     /// All rows are satisfied.
     Decided,
 }
 
-impl<'a> Passage<'a> {
+impl Passage {
     /// Where the first guards have said nothing against it.
     #[inline]
-    fn behind(run: &Run, list: GuardList<'a>, walker: &Walker) -> Passage<'a> {
+    fn behind(run: &Run, list: GuardList<'_>, walker: &Walker) -> Passage {
         let open = if run.is_decided() { Passage::Decided } else { Passage::Open };
         if !list.guards.iter().all(|posting| walker.hit.contains(*posting)) {
             return Passage::Closed;
@@ -100,7 +102,7 @@ impl<'a> Passage<'a> {
         if run.is_conjunctive() && !list.anchors.iter().any(|anchor| walker.repeated.contains(*anchor)) {
             return Passage::Decided;
         }
-        if list.joins.is_empty() { open } else { Passage::Joined(list) }
+        if list.joins.is_empty() { open } else { Passage::Joined }
     }
 }
 
@@ -118,6 +120,14 @@ impl Kept {
     pub(super) fn memory_bytes(&self) -> usize {
         self.rows_seen.memory_bytes() + self.joiner.memory_bytes() + self.located.memory_bytes()
     }
+}
+
+/// A candidate that its [`Pair`] decides.
+struct Paired {
+    candidate: Candidate,
+    guard: Posting,
+    pair: Pair,
+    subscription: u32,
 }
 
 /// What came out.
@@ -148,7 +158,8 @@ pub(super) struct Judge<'a> {
     scratch: Scratch,
     held: Vec<u32>,
     /// Candidates that are not decided by what is asked first. They wait, so that little else is read while tests are.
-    others: Vec<Candidate>,
+    pairs: Vec<Paired>,
+    others: Vec<(Posting, &'a Run)>,
     out: Judgement,
 }
 
@@ -178,6 +189,7 @@ impl<'a> Judge<'a> {
             constants: Vec::new(),
             scratch: Scratch::default(),
             held: Vec::new(),
+            pairs: Vec::new(),
             others: Vec::new(),
             out: Judgement { satisfied, ..Judgement::default() },
         }
@@ -190,8 +202,14 @@ impl<'a> Judge<'a> {
         self.out.rows.candidates += walker.found.rows;
         self.out.rows.decided += walker.found.rows;
         for run in without_posting(&predicates, walker) {
-            let (test, candidate) = Candidate::new(NO_POSTING, run, &predicates, &view);
-            self.judge_runs(&[test], &[candidate]);
+            let (test, _) = Test::new(run, &predicates, &view);
+            if !test.passes(&walker.hit) {
+                self.out.rows.guarded += 1;
+            } else if test.decides(&walker.repeated) {
+                self.decided(test.subscription);
+            } else {
+                self.others.push((NO_POSTING, run));
+            }
         }
         for (tests, candidates) in walker.candidates() {
             for (tests, candidates) in tests.chunks(JUDGE_BATCH).zip(candidates.chunks(JUDGE_BATCH)) {
@@ -224,27 +242,60 @@ impl<'a> Judge<'a> {
             let subscription = tests[*at as usize].subscription;
             append(&mut self.out.satisfied, subscription..subscription + 1);
         }
-        self.others.extend(others[..other_count].iter().map(|at| candidates[*at as usize]));
+        let runs = self.predicates.runs;
+        for at in &others[..other_count] {
+            let (test, candidate) = (&tests[*at as usize], candidates[*at as usize]);
+            match candidate.pair {
+                Some(pair) => {
+                    let guard = test.first_guard();
+                    self.kept.located.want_all([candidate.access, guard]);
+                    self.pairs.push(Paired { candidate, guard, pair, subscription: test.subscription });
+                }
+                None => self.others.push((candidate.access, &runs[candidate.run as usize])),
+            }
+        }
+    }
+
+    /// A row with one subscription is satisfied.
+    #[inline]
+    fn decided(&mut self, subscription: u32) {
+        self.out.rows.candidates += 1;
+        self.out.rows.decided += 1;
+        append(&mut self.out.satisfied, subscription..subscription + 1);
     }
 
     /// Judges the runs that what is asked first does not decide.
     fn judge_others(&mut self) {
-        let others = std::mem::take(&mut self.others);
+        let (others, pairs) = (std::mem::take(&mut self.others), std::mem::take(&mut self.pairs));
         let predicates = self.predicates;
+        let operands = |access: Posting, run: &Run| {
+            let guard = predicates.guard(run);
+            Operands { access, guard, list: predicates.list(guard.list) }
+        };
         let mut joined = Vec::new();
-        for candidate in &others {
-            let guard = predicates.guard(&candidate.run);
-            match Passage::behind(&candidate.run, predicates.list(guard.list), self.walker) {
-                Passage::Joined(list) => {
-                    let operands = Operands { access: candidate.access, guard, list };
+        for (access, run) in others {
+            let operands = operands(access, run);
+            match Passage::behind(run, operands.list, self.walker) {
+                Passage::Joined => {
                     self.kept.located.want(&operands);
-                    joined.push((&candidate.run, operands));
+                    joined.push((run, operands));
                 }
-                passage => self.judge_run(&candidate.run, passage),
+                passage => self.judge_run(run, passage),
             }
         }
-        if !joined.is_empty() {
+        if pairs.len() + joined.len() > 0 {
             self.kept.located.find(&self.walker.places);
+        }
+        for Paired { candidate, guard, pair, subscription } in pairs {
+            let scene = Scene { document: self.document, places: &self.walker.places, located: &self.kept.located };
+            match meet(scene, candidate.access, guard, pair) {
+                Some(true) => self.decided(subscription),
+                Some(false) => self.out.rows.guarded += 1,
+                None => {
+                    let run = &predicates.runs[candidate.run as usize];
+                    joined.push((run, operands(candidate.access, run)));
+                }
+            }
         }
         for (run, operands) in joined {
             let Kept { located, joiner, .. } = &mut *self.kept;
@@ -258,7 +309,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    fn judge_run(&mut self, run: &Run, passage: Passage<'_>) {
+    fn judge_run(&mut self, run: &Run, passage: Passage) {
         if matches!(passage, Passage::Closed) {
             self.out.rows.guarded += 1;
         } else if run.is_shared() {
@@ -273,7 +324,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    fn judge(&mut self, run: &Run, passage: Passage<'_>, rows: Range<u32>) {
+    fn judge(&mut self, run: &Run, passage: Passage, rows: Range<u32>) {
         self.out.rows.candidates += rows.len() as u64;
         if matches!(passage, Passage::Decided) {
             self.out.rows.decided += rows.len() as u64;

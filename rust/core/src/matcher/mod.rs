@@ -10,6 +10,7 @@ mod inverted;
 mod judge;
 mod lists;
 pub mod naive;
+mod pairs;
 mod places;
 mod postings;
 mod probes;

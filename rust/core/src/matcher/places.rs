@@ -99,8 +99,14 @@ impl Located {
     pub(super) fn want(&mut self, operands: &Operands<'_>) {
         let Operands { access, guard, list } = operands;
         let all = std::iter::once(access).chain(&guard.first).chain(list.guards).chain(list.places);
-        for posting in all.filter(|posting| **posting != NO_POSTING) {
-            self.wanted.insert(*posting);
+        self.want_all(all.copied().filter(|posting| *posting != NO_POSTING));
+    }
+
+    /// Asks for the lists of some postings.
+    #[inline]
+    pub(super) fn want_all(&mut self, postings: impl IntoIterator<Item = Posting>) {
+        for posting in postings {
+            self.wanted.insert(posting);
         }
     }
 
@@ -147,7 +153,7 @@ impl<'a> Scene<'a> {
 
     /// Calls `visit` for the nodes of a posting until it says true.
     #[inline]
-    fn any(self, posting: Posting, mut visit: impl FnMut(NodeId) -> bool) -> bool {
+    pub(super) fn any(self, posting: Posting, mut visit: impl FnMut(NodeId) -> bool) -> bool {
         for list in self.lists_of(posting) {
             let mut next = list.first;
             while let Some((node, following)) = self.places.nodes.get(next as usize) {

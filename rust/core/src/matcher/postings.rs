@@ -8,7 +8,7 @@ use crate::document::{Document, NodeId, NodeKind};
 use crate::index::{Segment, View};
 use crate::paths::{Class, DEAD, PathCache, StateId, Trie, TrieNode};
 use crate::predicates::{NO_POSTING, Patterns, Posting, PredicateIndex, Strings, flags};
-use crate::xpath::symbols::{DocumentSymbols, NO_SYMBOL, NameTest};
+use crate::xpath::symbols::{DocumentSymbols, NO_SYMBOL, NameTest, RememberedSymbols};
 use std::sync::OnceLock;
 
 /// What the matcher keeps with each state of the path DFA.
@@ -265,11 +265,17 @@ impl Accepts {
     }
 }
 
-/// Fills `symbols` for a document; kinds of tests that the segment has none of are not looked up.
-pub(super) fn resolve(segment: &Segment, document: &Document, symbols: &mut DocumentSymbols) {
+/// Fills `symbols` for a document. What is `remembered` of documents before, in the same segment, is not looked up, nor
+/// are kinds of tests that the segment has none of.
+pub(super) fn resolve(
+    segment: &Segment,
+    document: &Document,
+    symbols: &mut DocumentSymbols,
+    remembered: &mut RememberedSymbols,
+) {
     let table = segment.symbols();
     let (local, namespace) = (table.has_local(), table.has_namespace());
-    symbols.fill(document, |test| match test {
+    symbols.fill_remembering(document, remembered, |test| match test {
         NameTest::Local(_) if !local => None,
         NameTest::Namespace(_) if !namespace => None,
         _ => table.find(test),

@@ -5,6 +5,7 @@
 //! a value in a state, leads to is copied when it is first met, and later documents read it forwards.
 
 use super::bits::BitSet;
+use super::pairs::Pair;
 use super::results::append;
 use crate::index::View;
 use crate::predicates::{FIRST_GUARDS, NO_POSTING, Posting, PredicateIndex, Run};
@@ -60,6 +61,35 @@ pub(super) fn all_postings(posting_count: usize) -> usize {
 }
 
 impl Test {
+    /// What is asked first of a run, and what decides it if that does not.
+    #[inline]
+    pub(super) fn new(run: &Run, index: &PredicateIndex<'_>, view: &View<'_>) -> (Test, Option<Pair>) {
+        let guard = index.guard(run);
+        let subscriptions = view.subscriptions_of_rows(run.rows());
+        let list = index.list(guard.list);
+        let postings = index.posting_count();
+        let mut pair = None;
+        let anchor = match list.anchors {
+            // Rows that stand in several postings are judged once each.
+            _ if run.is_shared() || !list.guards.is_empty() => always(postings),
+            _ if run.rows().len() > 1 || subscriptions.len() > 1 => always(postings),
+            [] if run.is_conjunctive() || run.is_decided() && list.joins.is_empty() => never(postings),
+            [anchor] if run.is_conjunctive() => {
+                pair = Pair::new(guard, &list);
+                *anchor
+            }
+            _ => always(postings),
+        };
+        let guards = guard.first.map(|posting| posting.min(always(postings)));
+        (Test { guards, anchor, subscription: subscriptions.start }, pair)
+    }
+
+    /// The first guard.
+    #[inline]
+    pub(super) fn first_guard(&self) -> Posting {
+        self.guards[0]
+    }
+
     /// Whether the document hits what is asked.
     #[inline]
     pub(super) fn passes(&self, hit: &BitSet) -> bool {
@@ -74,33 +104,15 @@ impl Test {
     }
 }
 
-/// A run that a document may lead to. What guards it is not copied: few runs need more than their [`Test`].
+/// A run that a document may lead to. What guards it is not copied: few runs need more than their [`Test`], and most of
+/// these a [`Pair`] of access and first guard.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Candidate {
     pub(super) access: Posting,
-    pub(super) run: Run,
-}
-
-impl Candidate {
-    /// A candidate, and what is asked of it first.
-    #[inline]
-    pub(super) fn new(access: Posting, run: &Run, index: &PredicateIndex<'_>, view: &View<'_>) -> (Test, Candidate) {
-        let guard = index.guard(run);
-        let subscriptions = view.subscriptions_of_rows(run.rows());
-        let list = index.list(guard.list);
-        let postings = index.posting_count();
-        let anchor = match list.anchors {
-            // Rows that stand in several postings are judged once each.
-            _ if run.is_shared() || !list.guards.is_empty() => always(postings),
-            _ if run.rows().len() > 1 || subscriptions.len() > 1 => always(postings),
-            [] if run.is_conjunctive() || run.is_decided() && list.joins.is_empty() => never(postings),
-            [anchor] if run.is_conjunctive() => *anchor,
-            _ => always(postings),
-        };
-        let guards = guard.first.map(|posting| posting.min(always(postings)));
-        let test = Test { guards, anchor, subscription: subscriptions.start };
-        (test, Candidate { access, run: *run })
-    }
+    /// Number of the run.
+    pub(super) run: u32,
+    /// What decides if the test does not.
+    pub(super) pair: Option<Pair>,
 }
 
 /// Where the things are that a state, or a value in a state, leads to.
@@ -134,7 +146,7 @@ impl Reached {
         let (guards, settled, asking) = (self.guards.len() as u32, self.settled.len() as u32, self.asking.len() as u32);
         let first_candidate = self.candidates.len() as u32;
         for posting in postings {
-            let runs = predicates.runs(posting);
+            let (numbers, runs) = (predicates.run_numbers(posting), predicates.runs(posting));
             if runs.is_empty() {
                 let (word, bit) = (posting / u64::BITS, 1 << (posting % u64::BITS));
                 match self.guards[guards as usize..].last_mut() {
@@ -144,10 +156,10 @@ impl Reached {
                 continue;
             }
             if !runs.iter().all(Run::is_settled) {
-                for run in runs {
-                    let (test, candidate) = Candidate::new(posting, run, predicates, view);
+                for (run, number) in runs.iter().zip(numbers) {
+                    let (test, pair) = Test::new(run, predicates, view);
                     self.tests.push(test);
-                    self.candidates.push(candidate);
+                    self.candidates.push(Candidate { access: posting, run: number, pair });
                 }
                 self.asking.push(Asking { posting, end: self.candidates.len() as u32 });
                 continue;

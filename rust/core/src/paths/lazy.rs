@@ -17,7 +17,8 @@ pub type Class = u32;
 
 /// The state without any trie node: nothing below can lead anywhere.
 pub const DEAD: StateId = 0;
-const UNKNOWN: StateId = u32::MAX;
+/// No state or class has this number.
+const UNKNOWN: u32 = u32::MAX;
 
 /// A class of inputs, spelled out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -42,6 +43,9 @@ pub struct PathCache<T> {
     attached: Vec<T>,
     by_nodes: HashTable<StateId>,
     classes: HashMap<Input, Class, FixedState>,
+    /// The classes, as elements and as attributes, of names that pass no test but one of an expanded name, by
+    /// [`plain`].
+    plain: Vec<[Class; 2]>,
     inputs: Vec<Input>,
     scratch: Vec<TrieNode>,
     hasher: FixedState,
@@ -60,6 +64,7 @@ impl<T> PathCache<T> {
             attached: Vec::new(),
             by_nodes: HashTable::new(),
             classes: HashMap::default(),
+            plain: Vec::new(),
             inputs: Vec::new(),
             scratch: Vec::new(),
             hasher: FixedState::default(),
@@ -128,9 +133,30 @@ impl<T> PathCache<T> {
         attributes.clear();
         for name in 0..symbols.expanded.len() {
             let (expanded, local, namespace) = (symbols.expanded[name], symbols.local[name], symbols.namespace[name]);
-            elements.push(self.class(EdgeKind::Element, expanded, local, namespace));
-            attributes.push(self.class(EdgeKind::Attribute, expanded, local, namespace));
+            let is_plain = (local, namespace) == (NO_SYMBOL, NO_SYMBOL);
+            let known = self.plain.get(plain(expanded)).filter(|known| is_plain && **known != [UNKNOWN; 2]);
+            let [element, attribute] = match known {
+                Some(known) => *known,
+                None => self.both_classes(expanded, local, namespace),
+            };
+            elements.push(element);
+            attributes.push(attribute);
         }
+    }
+
+    #[cold]
+    fn both_classes(&mut self, expanded: Symbol, local: Symbol, namespace: Symbol) -> [Class; 2] {
+        let kinds = [EdgeKind::Element, EdgeKind::Attribute];
+        let both = kinds.map(|kind| self.class(kind, expanded, local, namespace));
+        if (local, namespace) == (NO_SYMBOL, NO_SYMBOL) {
+            let at = plain(expanded);
+            if self.plain.len() <= at {
+                self.bytes += (at + 1 - self.plain.len()) * size_of::<[Class; 2]>();
+                self.plain.resize(at + 1, [UNKNOWN; 2]);
+            }
+            self.plain[at] = both;
+        }
+        both
     }
 
     /// The class of text nodes.
@@ -237,7 +263,7 @@ impl<T> PathCache<T> {
         self.states.clear();
         self.attached.clear();
         self.by_nodes.clear();
-        self.bytes = self.inputs.len() * (2 * size_of::<Input>() + 8);
+        self.bytes = self.inputs.len() * (2 * size_of::<Input>() + 8) + self.plain.len() * size_of::<[Class; 2]>();
         self.clear_count += 1;
         self.scratch.clear();
         self.state(attach); // DEAD
@@ -247,6 +273,11 @@ impl<T> PathCache<T> {
             *id = self.state(attach);
         }
     }
+}
+
+/// The place of a test of an expanded name; 0 is that of names without one.
+fn plain(expanded: Symbol) -> usize {
+    expanded.wrapping_add(1) as usize
 }
 
 /// Adds the gap nodes reachable without input and puts the set in order.

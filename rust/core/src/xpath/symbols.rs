@@ -3,10 +3,11 @@
 //! A subscription population has one table of [`NameTest`]s; expressions carry their numbers ([`Symbol`]). A document
 //! has its own distinct names; [`DocumentSymbols`] says, once per document, which tests each of its names passes.
 
-use crate::document::Document;
+use crate::document::{Document, Name};
 use foldhash::fast::FixedState;
 use hashbrown::{Equivalent, HashMap};
 use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
 /// The number of a name test in a population's table.
 pub type Symbol = u32;
@@ -174,10 +175,34 @@ impl DocumentSymbols {
         self.local.clear();
         self.namespace.clear();
         for name in document.names() {
-            self.expanded.push(find(NameTest::Expanded(&name.uri, &name.local)).unwrap_or(NO_SYMBOL));
-            self.local.push(find(NameTest::Local(&name.local)).unwrap_or(NO_SYMBOL));
-            self.namespace.push(find(NameTest::Namespace(&name.uri)).unwrap_or(NO_SYMBOL));
+            self.push(symbols_of(name, &find));
         }
+        self.finish();
+    }
+
+    /// As [`Self::fill`] with the same `find` as for the documents before, whose names need not be looked up again.
+    pub fn fill_remembering(
+        &mut self,
+        document: &Document,
+        remembered: &mut RememberedSymbols,
+        find: impl Fn(NameTest<'_>) -> Option<Symbol>,
+    ) {
+        self.expanded.clear();
+        self.local.clear();
+        self.namespace.clear();
+        for name in document.names() {
+            self.push(remembered.symbols_of(name, &find));
+        }
+        self.finish();
+    }
+
+    fn push(&mut self, [expanded, local, namespace]: [Symbol; 3]) {
+        self.expanded.push(expanded);
+        self.local.push(local);
+        self.namespace.push(namespace);
+    }
+
+    fn finish(&mut self) {
         self.loose = self.local.iter().chain(&self.namespace).any(|symbol| *symbol != NO_SYMBOL);
     }
 
@@ -193,5 +218,57 @@ impl DocumentSymbols {
     pub fn passes(&self, name: u32, symbol: Symbol) -> bool {
         let name = name as usize;
         self.expanded[name] == symbol || (self.loose && (self.local[name] == symbol || self.namespace[name] == symbol))
+    }
+}
+
+/// The symbols of a name: of the tests on its expanded name, local part and namespace.
+fn symbols_of(name: &Name, find: impl Fn(NameTest<'_>) -> Option<Symbol>) -> [Symbol; 3] {
+    let tests =
+        [NameTest::Expanded(&name.uri, &name.local), NameTest::Local(&name.local), NameTest::Namespace(&name.uri)];
+    tests.map(|test| find(test).unwrap_or(NO_SYMBOL))
+}
+
+/// The symbols in one table of names met before. Documents read by one [`Parser`](crate::document::Parser) share the
+/// texts of their names, so that a name is known by where its text is.
+#[derive(Debug, Default)]
+pub struct RememberedSymbols {
+    /// By address; a name displaces another. Empty until there is one.
+    names: Vec<Option<Remembered>>,
+}
+
+/// A name, kept alive so that its address stays its own.
+#[derive(Clone, Debug)]
+struct Remembered {
+    local: Arc<str>,
+    uri: Arc<str>,
+    symbols: [Symbol; 3],
+}
+
+impl RememberedSymbols {
+    /// Names remembered at most; a power of two.
+    const NAMES: usize = 128;
+
+    #[inline]
+    fn symbols_of(&mut self, name: &Name, find: impl Fn(NameTest<'_>) -> Option<Symbol>) -> [Symbol; 3] {
+        // Counts and a short text share 32 bytes, and texts made one after the other are neighbours.
+        let place = name.local.as_ptr().addr() / 32 % RememberedSymbols::NAMES;
+        if let Some(Some(known)) = self.names.get(place)
+            && Arc::ptr_eq(&known.local, &name.local)
+            && known.uri.len() == name.uri.len()
+            && (name.uri.is_empty() || known.uri == name.uri)
+        {
+            return known.symbols;
+        }
+        let symbols = symbols_of(name, find);
+        if self.names.is_empty() {
+            self.names.resize(RememberedSymbols::NAMES, None);
+        }
+        self.names[place] = Some(Remembered { local: name.local.clone(), uri: name.uri.clone(), symbols });
+        symbols
+    }
+
+    /// Bytes in use, without the texts, which documents share.
+    pub fn memory_bytes(&self) -> usize {
+        self.names.capacity() * size_of::<Option<Remembered>>()
     }
 }

@@ -24,7 +24,7 @@ use super::results::{Matches, append};
 use super::verify::Verifier;
 use crate::document::Document;
 use crate::index::{Segment, Snapshot};
-use crate::xpath::symbols::DocumentSymbols;
+use crate::xpath::symbols::{DocumentSymbols, RememberedSymbols};
 use automaton::{Automaton, INEXACT};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
@@ -86,6 +86,7 @@ impl Shared {
 struct Part {
     machine: Machine,
     symbols: DocumentSymbols,
+    remembered: RememberedSymbols,
     counts: Counts,
 }
 
@@ -182,7 +183,12 @@ impl XPush {
         if self.settings.training {
             training::train(&mut machine, segment, &self.settings);
         }
-        Part { machine, symbols: DocumentSymbols::default(), counts: Counts::default() }
+        Part {
+            machine,
+            symbols: DocumentSymbols::default(),
+            remembered: RememberedSymbols::default(),
+            counts: Counts::default(),
+        }
     }
 
     /// Returns machines to the pool and forgets those of segments that are gone.
@@ -227,7 +233,7 @@ impl XPush {
         let ordered = self.settings.order.as_ref().is_some_and(|order| order.holds(document));
         for (number, (part, (_, own))) in snapshot.segments.iter().zip(&mut worker.parts).enumerate() {
             let segment = &*part.segment;
-            resolve(segment, document, &mut own.symbols);
+            resolve(segment, document, &mut own.symbols, &mut own.remembered);
             own.counts.unordered += u64::from(self.settings.order.is_some() && !ordered);
             own.machine.run(segment, Subject { document, symbols: &own.symbols, ordered });
             let mut verifier = Verifier::new(document, &own.symbols, self.settings.cost_limit);
