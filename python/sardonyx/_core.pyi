@@ -102,6 +102,17 @@ class Index:
         `xscl`: a join), `notify_empty` (bool; for transformations). Returns the refused rows as (row, subscription_id,
         error fields); the others are registered. Of several rows with one id the last wins, in whichever language.
         """
+    def register_one(
+        self,
+        subscription_id: str,
+        query: str,
+        namespaces: str | None = None,
+        ignore_namespaces: bool = False,
+        stream: str | None = None,
+        language: str | None = None,
+        notify_empty: bool = False,
+    ) -> ErrorFields | None:
+        """Register one subscription, its fields as in the columns of `register`; the error fields if it is refused."""
     def unregister(self, subscription_ids: Sequence[str]) -> list[str]:
         """Remove subscriptions as one generation; returns the ids that were not there."""
     def get(self, subscription_id: str) -> dict[str, Any] | None:

@@ -181,7 +181,7 @@ def from_records(records: Iterable[tuple[object, str | None]], defaults: Default
         [
             pa.array([s.id for s in accepted], pa.string()),
             pa.array([s.query for s in accepted], pa.string()),
-            pa.array([_json(s.namespaces) for s in accepted], pa.string()),
+            pa.array([json_of(s.namespaces) for s in accepted], pa.string()),
             pa.array([s.ignore_namespaces for s in accepted], pa.bool_()),
             pa.array([s.stream for s in accepted], pa.string()),
             pa.array([None if s.language == "xpath" else s.language for s in accepted], pa.string()),
@@ -197,7 +197,12 @@ def from_records(records: Iterable[tuple[object, str | None]], defaults: Default
     )
 
 
-def _json(namespaces: Mapping[str, str] | None) -> str | None:
+def json_of(namespaces: Mapping[str, str] | None) -> str | None:
+    """Prefixes and URIs as the column `namespaces` has them.
+
+    >>> json_of({"a": "urn:a"})
+    '{"a": "urn:a"}'
+    """
     return None if namespaces is None else json.dumps(dict(namespaces))
 
 
@@ -207,7 +212,7 @@ def apply_defaults(table: pa.Table, defaults: Defaults | None) -> pa.Table:
         return table
     columns = {name: table.column(name) for name in table.column_names}
     if defaults.namespaces is not None:
-        columns["namespaces"] = pc.fill_null(columns["namespaces"], _json(defaults.namespaces))
+        columns["namespaces"] = pc.fill_null(columns["namespaces"], json_of(defaults.namespaces))
     if defaults.stream is not None:
         columns["stream"] = pc.fill_null(columns["stream"], defaults.stream)
     if defaults.ignore_namespaces:

@@ -8,7 +8,7 @@ use crate::joins::Joins;
 use crate::joins_explained::{self, Given, explained, explanation_dict};
 use crate::matches::{ErrorTable, MatchTable};
 use crate::memory;
-use crate::registration::{self, Columns};
+use crate::registration::{self, Columns, One};
 use crate::settings::{AllLimits, Payload, xpush_settings};
 use crate::transformations::{Graph, ResultTable, Transformations};
 use arrow_array::{Array, RecordBatch, StringArray};
@@ -206,6 +206,26 @@ impl Index {
             .map(|(row, id, fields)| Ok((*row, id, fields.to_dict(py)?)))
             .collect::<PyResult<Vec<_>>>()?;
         PyList::new(py, rows)
+    }
+
+    #[pyo3(signature = (
+        subscription_id, query, namespaces=None, ignore_namespaces=false, stream=None, language=None, notify_empty=false
+    ))]
+    #[allow(clippy::too_many_arguments)] // the fields of a subscription
+    fn register_one<'py>(
+        &self,
+        py: Python<'py>,
+        subscription_id: &str,
+        query: &str,
+        namespaces: Option<&str>,
+        ignore_namespaces: bool,
+        stream: Option<&str>,
+        language: Option<&str>,
+        notify_empty: bool,
+    ) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let row = One { subscription_id, query, namespaces, ignore_namespaces, stream, language, notify_empty };
+        let refused = work(py, || registration::register(self, &[Columns::one(&row)]))?;
+        refused.first().map(|(_, _, fields)| fields.to_dict(py)).transpose()
     }
 
     fn unregister(&self, py: Python<'_>, subscription_ids: Vec<String>) -> PyResult<Vec<String>> {

@@ -31,7 +31,32 @@ pub(crate) struct Columns {
     notify_empty: Option<BooleanArray>,
 }
 
+/// One subscription, by the names of the columns.
+pub(crate) struct One<'a> {
+    pub(crate) subscription_id: &'a str,
+    pub(crate) query: &'a str,
+    pub(crate) namespaces: Option<&'a str>,
+    pub(crate) ignore_namespaces: bool,
+    pub(crate) stream: Option<&'a str>,
+    pub(crate) language: Option<&'a str>,
+    pub(crate) notify_empty: bool,
+}
+
 impl Columns {
+    /// Columns with one row.
+    pub(crate) fn one(row: &One<'_>) -> Columns {
+        let text = |value: Option<&str>| value.map(|value| StringArray::from(vec![value]));
+        Columns {
+            ids: StringArray::from(vec![row.subscription_id]),
+            queries: StringArray::from(vec![row.query]),
+            namespaces: text(row.namespaces),
+            ignore_namespaces: Some(BooleanArray::from(vec![row.ignore_namespaces])),
+            streams: text(row.stream),
+            languages: text(row.language),
+            notify_empty: Some(BooleanArray::from(vec![row.notify_empty])),
+        }
+    }
+
     /// Finds the columns of a batch.
     pub(crate) fn new(batch: &RecordBatch) -> PyResult<Columns> {
         let needed = |name: &str| {

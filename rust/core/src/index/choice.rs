@@ -4,6 +4,7 @@ use super::access::{Access, Atom, AtomTest, accesses};
 use super::builder::SegmentBuilder;
 use super::columns::Value;
 use super::joins::Joins;
+use super::parallel::parts;
 use super::pattern::{Leaf, Pattern};
 use super::rows::SignatureRows;
 use super::segment::NO_ACCESS;
@@ -18,8 +19,8 @@ use std::cmp::Reverse;
 const DISTINCT_SAMPLE: usize = 4096;
 /// With fewer rows the constants tell nothing about a column.
 const MIN_SAMPLE: usize = 8;
-/// Signatures that one thread handles alone.
-const MIN_PARALLEL: usize = 4096;
+/// Signatures that a thread takes at a time.
+const PART: usize = 2048;
 
 /// What leads to the rows of one signature.
 #[derive(Debug, Default)]
@@ -58,24 +59,8 @@ impl Choice {
 impl SegmentBuilder {
     /// The choices of all signatures, in their order; several threads share the work.
     pub(super) fn choices(&self, rows: &SignatureRows) -> Vec<Choice> {
-        let count = self.signatures.len();
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let threads = cores.min(count / MIN_PARALLEL).max(1);
-        let part = count.div_ceil(threads).max(1);
-        let choose = |numbers: std::ops::Range<usize>| -> Vec<Choice> {
+        parts(self.signatures.len(), PART, |numbers| {
             numbers.map(|number| self.choose(number, rows.rows(number))).collect()
-        };
-        if threads == 1 {
-            return choose(0..count);
-        }
-        std::thread::scope(|scope| {
-            let starts = (0..count).step_by(part);
-            let handles: Vec<_> =
-                starts.map(|start| scope.spawn(move || choose(start..(start + part).min(count)))).collect();
-            handles
-                .into_iter()
-                .flat_map(|handle| handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-                .collect()
         })
     }
 

@@ -10,6 +10,7 @@ use super::builder::{BuildRow, SegmentBuilder};
 use super::choice::Choice;
 use super::columns::Value;
 use super::image::{ImageWriter, Section};
+use super::parallel::both;
 use super::postings::{Hanger, Keys, Meeting, NO_MEETING, Postings, existence_key};
 use super::rows::SignatureRows;
 use super::segment::{ANY_STREAM, NO_ACCESS, NO_ZONES, Segment, SignatureRecord, write_symbols, write_texts};
@@ -70,7 +71,7 @@ impl Placed {
     }
 }
 
-/// Signatures of fewer rows are put in order by one thread.
+/// Fewer rows, or subscriptions, are left to one thread.
 const MIN_PARALLEL_ROWS: usize = 1 << 14;
 
 /// Puts rows in order.
@@ -80,10 +81,7 @@ fn sort(placed: &mut [Placed]) {
         return placed.sort_unstable_by(order);
     }
     let (first, second) = placed.split_at_mut(placed.len() / 2);
-    std::thread::scope(|scope| {
-        scope.spawn(|| second.sort_unstable_by(order));
-        first.sort_unstable_by(order);
-    });
+    both(true, || first.sort_unstable_by(order), || second.sort_unstable_by(order));
     // The stable sort finds two ordered runs and only merges them.
     placed.sort_by(order);
 }
@@ -120,24 +118,26 @@ impl SegmentBuilder {
         let cells = self.cells_in_order(&mut tables.records);
         let strings = std::mem::take(&mut self.strings);
 
-        let mut writer = ImageWriter::default();
-        std::thread::scope(|scope| {
-            // The other half of the work: nothing here needs what is there.
-            let by_subscription = scope.spawn(|| {
-                let mut writer = ImageWriter::default();
-                self.write_subscriptions(&tables.numbers, tables.row_count, &mut writer);
-                writer
-            });
+        let is_large = self.subscription_rows.len() >= MIN_PARALLEL_ROWS;
+        let postings = std::mem::take(&mut tables.postings);
+        let by_constant = || {
+            let mut writer = ImageWriter::default();
             let (bytes, offsets, slots) = strings.freeze();
             let longest = offsets.windows(2).map(|pair| u64::from(pair[1] - pair[0])).max().unwrap_or(0);
             writer.add(Section::Facts, vec![longest]);
             writer.add(Section::StringBytes, bytes);
             writer.add(Section::StringOffsets, offsets);
             writer.add(Section::StringSlots, slots);
-            tables.postings.write(flat.starts.len() - 1, &mut writer);
-            let by_subscription = by_subscription.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            writer.append(by_subscription);
-        });
+            postings.write(flat.starts.len() - 1, &mut writer);
+            writer
+        };
+        let by_subscription = || {
+            let mut writer = ImageWriter::default();
+            self.write_subscriptions(&tables.numbers, tables.row_count, &mut writer);
+            writer
+        };
+        let (mut writer, by_subscription) = both(is_large, by_constant, by_subscription);
+        writer.append(by_subscription);
         writer.add(Section::Numbers, equal_numbers);
         writer.add(Section::TrieStarts, flat.starts);
         writer.add(Section::TrieEdges, flat.edges);
@@ -263,12 +263,7 @@ impl SegmentBuilder {
             middle += 1;
         }
         let (first, second) = placed.split_at_mut(middle);
-        std::thread::scope(|scope| {
-            if !second.is_empty() {
-                scope.spawn(|| self.arrange(second, middle, &slots));
-            }
-            self.arrange(first, 0, &slots);
-        });
+        both(!second.is_empty(), || self.arrange(first, 0, &slots), || self.arrange(second, middle, &slots));
     }
 
     /// The same for some of a signature's rows, the first of which is number `offset`.

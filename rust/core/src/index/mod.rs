@@ -19,6 +19,7 @@ mod joins;
 mod map;
 pub mod memory;
 mod merging;
+mod parallel;
 mod pattern;
 mod population;
 mod postings;

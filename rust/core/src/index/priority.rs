@@ -1,14 +1,16 @@
 //! Threads that work in the background, behind those that match.
 
-/// How far behind, in steps of `nice`: about a tenth of the time of a thread that competes for the same processor, and
-/// all of a processor that nobody else wants.
+/// How far behind, as `nice`: about a tenth of the time of a thread that competes for the same processor, and all of a
+/// processor that nobody else wants.
 #[cfg(target_os = "linux")]
-const STEPS: i32 = 10;
+const NICE: i32 = 10;
 
-/// Puts this thread behind others. On Linux niceness is a thread's own (nice(2), "C library/kernel differences"); where
-/// it belongs to the process, nothing is done.
+/// Puts this thread behind others, if it is not. On Linux niceness is a thread's own (nice(2), "C library/kernel
+/// differences"), which the threads that it starts begin with; where it belongs to the process, nothing is done.
 pub(super) fn work_in_background() {
     #[cfg(target_os = "linux")]
-    // Refused only in unusual sandboxes, where the thread competes like any other.
-    let _ = rustix::process::nice(STEPS);
+    if rustix::process::getpriority_process(None).is_ok_and(|own| own < NICE) {
+        // Refused only in unusual sandboxes, where the thread competes like any other.
+        let _ = rustix::process::setpriority_process(None, NICE);
+    }
 }

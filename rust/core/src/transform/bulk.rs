@@ -38,8 +38,11 @@ pub fn parse_all<'b, T>(
     limits: QueryLimits,
     take: impl FnOnce(&mut dyn Iterator<Item = Parsed<'b>>) -> T,
 ) -> T {
-    let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    let others = (processors - 1).min(unparsed.len() / THREAD);
+    let others = match unparsed.len() / THREAD {
+        // Asking for the number of processors takes longer than to parse a few.
+        0 => 0,
+        most => std::thread::available_parallelism().map_or(1, usize::from).saturating_sub(1).min(most),
+    };
     if others == 0 {
         return take(&mut unparsed.iter().map(|given| parse_one(given, limits)));
     }
