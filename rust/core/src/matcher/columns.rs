@@ -5,6 +5,7 @@
 //! then a row costs a few comparisons over columns, written so that the compiler can use wide instructions.
 
 use crate::document::{Document, NodeId};
+use crate::index::access::{Access, Atom, AtomTest};
 use crate::index::{Signature, Value, View, ZONE_ROWS, Zones};
 use crate::paths::LinearPath;
 use crate::xpath::ast::{Axis, CompareOp, Expr, ExprId, NONE, NodeTest, PathStart, Query};
@@ -12,6 +13,7 @@ use crate::xpath::evaluate::compare_numbers;
 use crate::xpath::evaluate::number::to_number;
 use crate::xpath::symbols::DocumentSymbols;
 use smallvec::SmallVec;
+use std::hint::black_box;
 use std::ops::Range;
 
 /// One comparison: nodes relative to the anchor, against the column of a slot.
@@ -28,14 +30,16 @@ pub(super) struct FlatPlan {
     /// Steps to the anchors, without the last step's predicates; `NONE` for the document node.
     anchor: u32,
     tests: Vec<ColumnTest>,
+    /// The test that the access predicate of the rows is: where there is one anchor, it holds there.
+    access: Option<usize>,
     /// Whether the expression says more than the tests: rows that pass still have to be verified.
     pub(super) residual: bool,
 }
 
 impl FlatPlan {
-    /// The plan of an expression, if it is flat.
-    pub(super) fn new(query: &Query<'_>) -> Option<FlatPlan> {
-        let mut plan = FlatPlan { anchor: NONE, tests: Vec::new(), residual: false };
+    /// The plan of an expression, if it is flat; `access` is its access predicate.
+    pub(super) fn new(query: &Query<'_>, access: Option<&Access>) -> Option<FlatPlan> {
+        let mut plan = FlatPlan { anchor: NONE, tests: Vec::new(), access: None, residual: false };
         match query.expr(query.root) {
             Expr::Path(PathStart::Root | PathStart::Context, first) => {
                 let steps: Vec<_> = query.steps(first).collect();
@@ -51,7 +55,17 @@ impl FlatPlan {
             }
             _ => plan.collect(query, query.root, true),
         }
+        let atom = access.and_then(|access| <&[Atom; 1]>::try_from(&access.atoms[..]).ok());
+        if let Some([Atom { test: AtomTest::StringEqual(slot) | AtomTest::NumberEqual(slot), .. }]) = atom {
+            // A slot is one constant in one place.
+            plan.access = plan.tests.iter().position(|test| test.slot == *slot && test.op == CompareOp::Equal);
+        }
         (!plan.tests.is_empty()).then_some(plan)
+    }
+
+    /// The tests that are left if the one of this number is known to hold.
+    fn tests(&self, known: Option<usize>) -> impl Iterator<Item = &ColumnTest> + Clone {
+        self.tests.iter().enumerate().filter(move |(number, _)| Some(*number) != known).map(|(_, test)| test)
     }
 
     fn collect(&mut self, query: &Query<'_>, expr: ExprId, absolute: bool) {
@@ -108,10 +122,16 @@ struct Seen {
     number: f64,
 }
 
-/// What a plan sees in one document: per anchor and test, the values.
+/// What a plan sees in one document.
 #[derive(Debug)]
 pub(super) struct FlatView {
-    anchors: Vec<Vec<Vec<Seen>>>,
+    /// The test that is known to hold.
+    known: Option<usize>,
+    /// Number of anchors at which every other test has values.
+    anchors: usize,
+    /// The values for the tests at the first anchor, at the second, and so on, and where those of each test end.
+    seen: Vec<Seen>,
+    ends: SmallVec<[u32; 8]>,
 }
 
 impl FlatView {
@@ -122,27 +142,45 @@ impl FlatView {
         view: &View<'_>,
         document: &Document,
         symbols: &DocumentSymbols,
+        scratch: &mut Scratch,
     ) -> FlatView {
-        let mut anchors = vec![0];
-        select(query, plan.anchor, document, symbols, &mut anchors);
-        let seen = |anchor: NodeId, test: &ColumnTest| -> Vec<Seen> {
-            let mut nodes = vec![anchor];
-            select(query, test.steps, document, symbols, &mut nodes);
-            nodes
-                .into_iter()
-                .map(|node| {
-                    let text = document.string_value(node);
+        let Scratch { anchors, nodes, next, .. } = scratch;
+        anchors.clear();
+        anchors.push(0);
+        select(query, plan.anchor, document, symbols, anchors, next);
+        let known = plan.access.filter(|_| anchors.len() == 1);
+        let mut found = FlatView { known, anchors: 0, seen: Vec::new(), ends: SmallVec::new() };
+        for anchor in anchors {
+            let (seen, ends) = (found.seen.len(), found.ends.len());
+            let every = plan.tests(known).all(|test| {
+                nodes.clear();
+                nodes.push(*anchor);
+                select(query, test.steps, document, symbols, nodes, next);
+                found.seen.extend(nodes.iter().map(|node| {
+                    let text = document.string_value(*node);
                     Seen { string: view.find_string(text), number: to_number(text) }
-                })
-                .collect()
-        };
-        let anchors = anchors
-            .into_iter()
-            .map(|anchor| plan.tests.iter().map(|test| seen(anchor, test)).collect::<Vec<_>>())
-            // A comparison over no nodes is false for every constant.
-            .filter(|tests: &Vec<Vec<Seen>>| tests.iter().all(|values| !values.is_empty()))
-            .collect();
-        FlatView { anchors }
+                }));
+                found.ends.push(found.seen.len() as u32);
+                // A comparison over no nodes is false for every constant.
+                !nodes.is_empty()
+            });
+            if every {
+                found.anchors += 1;
+            } else {
+                found.seen.truncate(seen);
+                found.ends.truncate(ends);
+            }
+        }
+        found
+    }
+
+    /// The values at an anchor, test by test.
+    fn at(&self, anchor: usize) -> impl Iterator<Item = &[Seen]> + Clone {
+        let tests = self.ends.len().checked_div(self.anchors).unwrap_or(0);
+        let ends = &self.ends[anchor * tests..(anchor + 1) * tests];
+        let start = (anchor * tests).checked_sub(1).map_or(0, |before| self.ends[before]);
+        let starts = std::iter::once(start).chain(ends.iter().copied());
+        starts.zip(ends).map(|(start, end)| &self.seen[start as usize..*end as usize])
     }
 
     /// Appends the rows that pass all tests at some anchor to `held`.
@@ -157,7 +195,7 @@ impl FlatView {
     ) {
         let first = signature.rows.start;
         let columns: SmallVec<[Column<'_>; 8]> =
-            plan.tests.iter().map(|test| Column::new(view, signature, test)).collect();
+            plan.tests(self.known).map(|test| Column::new(view, signature, test)).collect();
         let local = (rows.start - first) as usize..(rows.end - first) as usize;
         if columns.iter().any(|column| column.zones.is_some()) {
             // Blocks of one word's bits at a time: which of them do the zones leave, for each anchor?
@@ -166,79 +204,98 @@ impl FlatView {
             for from in blocks.clone().step_by(BLOCKS) {
                 let some = from..blocks.end.min(from + BLOCKS);
                 let masks: SmallVec<[u64; 4]> =
-                    self.anchors.iter().map(|anchor| self.left(&columns, anchor, some.clone())).collect();
-                let mut left = masks.iter().fold(0, |all, mask| all | mask);
-                while left != 0 {
-                    let bit = left.trailing_zeros();
-                    left &= left - 1;
+                    (0..self.anchors).map(|anchor| self.left(&columns, anchor, some.clone())).collect();
+                let any = masks.iter().fold(0, |all, mask| all | mask);
+                let left = bits(any).map(|bit| {
                     let start = (from + bit as usize) * ZONE_ROWS;
-                    let piece = local.start.max(start)..local.end.min(start + ZONE_ROWS);
-                    let anchors = self.anchors.iter().zip(&masks).filter(|(_, mask)| *mask >> bit & 1 == 1);
-                    narrow_all(&columns, anchors.map(|(anchor, _)| anchor), piece, first, scratch, held);
+                    (bit, local.start.max(start)..local.end.min(start + ZONE_ROWS))
+                });
+                // Rows lie far from each other, and columns, too: the processor had better wait for all at once.
+                let touched =
+                    left.clone().flat_map(|(_, piece)| columns.iter().map(move |column| (column, piece.start)));
+                black_box(touched.fold(0, |all, (column, row)| all ^ column.values[row].as_number().to_bits()));
+                for (bit, piece) in left {
+                    let anchors = (0..self.anchors).filter(|anchor| masks[*anchor] >> bit & 1 == 1);
+                    self.narrow_all(&columns, anchors, piece, first, scratch, held);
                 }
             }
         } else {
-            narrow_all(&columns, self.anchors.iter(), local, first, scratch, held);
+            self.narrow_all(&columns, 0..self.anchors, local, first, scratch, held);
         }
     }
 
     /// The blocks in which some row may pass all tests at an anchor, as bits.
-    fn left(&self, columns: &[Column<'_>], anchor: &[Vec<Seen>], blocks: Range<usize>) -> u64 {
+    fn left(&self, columns: &[Column<'_>], anchor: usize, blocks: Range<usize>) -> u64 {
         let all = u64::MAX >> (u64::BITS as usize - blocks.len());
-        columns.iter().zip(anchor).fold(all, |left, (column, seen)| {
+        columns.iter().zip(self.at(anchor)).fold(all, |left, (column, seen)| {
             let Some(zones) = column.zones.filter(|_| left != 0) else { return left };
             let (lows, highs) = (&zones.lows[blocks.clone()], &zones.highs[blocks.clone()]);
             left & seen.iter().fold(0, |any, seen| any | blocks_left(column.op, seen.number, lows, highs))
         })
     }
+
+    /// Appends the rows of a piece that pass all tests at one of these anchors; `first` is the row that columns start at.
+    fn narrow_all(
+        &self,
+        columns: &[Column<'_>],
+        anchors: impl Iterator<Item = usize>,
+        piece: Range<usize>,
+        first: u32,
+        scratch: &mut Scratch,
+        held: &mut Vec<u32>,
+    ) {
+        scratch.any.clear();
+        scratch.any.resize(piece.len(), 0);
+        for anchor in anchors {
+            let tests = || columns.iter().zip(self.at(anchor));
+            if tests().any(|(column, seen)| column.excludes(piece.clone(), seen)) {
+                continue;
+            }
+            scratch.all.clear();
+            scratch.all.resize(piece.len(), 1);
+            for (column, seen) in tests() {
+                column.narrow(piece.clone(), seen, &mut scratch.all);
+            }
+            scratch.any.iter_mut().zip(&scratch.all).for_each(|(any, all)| *any |= all);
+        }
+        let rows = first + piece.start as u32..;
+        held.extend(rows.zip(&scratch.any).filter(|(_, held)| **held == 1).map(|(row, _)| row));
+    }
+}
+
+/// The numbers of the bits that are set.
+fn bits(mut word: u64) -> impl Iterator<Item = u32> + Clone {
+    std::iter::from_fn(move || {
+        let bit = word.trailing_zeros();
+        let some = word != 0;
+        word &= word.wrapping_sub(1);
+        some.then_some(bit)
+    })
 }
 
 /// The blocks in which some constant may satisfy `value op constant`, as bits. Free of branches on the data.
 fn blocks_left(op: CompareOp, value: f64, lows: &[f32], highs: &[f32]) -> u64 {
-    fn bits(borders: &[f32], holds: impl Fn(f64) -> bool) -> u64 {
+    fn blocks(borders: &[f32], holds: impl Fn(f64) -> bool) -> u64 {
         let word = |(bit, border): (usize, &f32)| u64::from(holds(f64::from(*border))) << bit;
         borders.iter().enumerate().map(word).fold(0, |all, bit| all | bit)
     }
     match op {
-        CompareOp::Equal => bits(lows, |low| low <= value) & bits(highs, |high| value <= high),
+        CompareOp::Equal => blocks(lows, |low| low <= value) & blocks(highs, |high| value <= high),
         CompareOp::NotEqual => u64::MAX,
-        CompareOp::Less => bits(highs, |high| value < high),
-        CompareOp::LessEqual => bits(highs, |high| value <= high),
-        CompareOp::Greater => bits(lows, |low| value > low),
-        CompareOp::GreaterEqual => bits(lows, |low| value >= low),
+        CompareOp::Less => blocks(highs, |high| value < high),
+        CompareOp::LessEqual => blocks(highs, |high| value <= high),
+        CompareOp::Greater => blocks(lows, |low| value > low),
+        CompareOp::GreaterEqual => blocks(lows, |low| value >= low),
     }
 }
 
-/// Appends the rows of a piece that pass all tests at one of these anchors; `first` is the row that columns start at.
-fn narrow_all<'s>(
-    columns: &[Column<'_>],
-    anchors: impl Iterator<Item = &'s Vec<Vec<Seen>>>,
-    piece: Range<usize>,
-    first: u32,
-    scratch: &mut Scratch,
-    held: &mut Vec<u32>,
-) {
-    scratch.any.clear();
-    scratch.any.resize(piece.len(), 0);
-    for anchor in anchors {
-        let tests = || columns.iter().zip(anchor);
-        if tests().any(|(column, seen)| column.excludes(piece.clone(), seen)) {
-            continue;
-        }
-        scratch.all.clear();
-        scratch.all.resize(piece.len(), 1);
-        for (column, seen) in tests() {
-            column.narrow(piece.clone(), seen, &mut scratch.all);
-        }
-        scratch.any.iter_mut().zip(&scratch.all).for_each(|(any, all)| *any |= all);
-    }
-    let rows = first + piece.start as u32..;
-    held.extend(rows.zip(&scratch.any).filter(|(_, held)| **held == 1).map(|(row, _)| row));
-}
-
-/// Buffers of [`FlatView::refine`]: one mark per row.
+/// Buffers, kept between documents.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
+    anchors: Vec<NodeId>,
+    nodes: Vec<NodeId>,
+    next: Vec<NodeId>,
+    /// One mark per row.
     any: Vec<u8>,
     all: Vec<u8>,
 }
@@ -291,7 +348,12 @@ fn narrow(op: CompareOp, seen: &Seen, column: &[Value], held: &mut [u8]) {
     let number = seen.number;
     let rows = held.iter_mut().zip(column);
     if column.first().is_some_and(|value| value.as_string().is_some()) {
-        rows.for_each(|(held, constant)| *held &= u8::from(passes(op, seen, *constant)));
+        // Columns of strings are only compared with `=` and `!=`, and no constant has a number that is not known.
+        let equal = op == CompareOp::Equal;
+        match seen.string.map(Value::string) {
+            Some(string) => rows.for_each(|(held, constant)| *held &= u8::from((*constant == string) == equal)),
+            None => rows.for_each(|(held, _)| *held &= u8::from(!equal)),
+        }
         return;
     }
     match op {
@@ -313,7 +375,14 @@ fn passes(op: CompareOp, seen: &Seen, constant: Value) -> bool {
 }
 
 /// Replaces nodes by what a chain of forward steps without predicates selects from them, each once, in order.
-fn select(query: &Query<'_>, first: u32, document: &Document, symbols: &DocumentSymbols, nodes: &mut Vec<NodeId>) {
+fn select(
+    query: &Query<'_>,
+    first: u32,
+    document: &Document,
+    symbols: &DocumentSymbols,
+    nodes: &mut Vec<NodeId>,
+    next: &mut Vec<NodeId>,
+) {
     use crate::document::NodeKind;
     if first == NONE {
         return;
@@ -334,7 +403,7 @@ fn select(query: &Query<'_>, first: u32, document: &Document, symbols: &Document
                 _ => false,
             }
         };
-        let mut next = Vec::new();
+        next.clear();
         for node in nodes.drain(..) {
             match step.axis {
                 Axis::Child => next.extend(document.children(node).filter(|id| passes(*id))),
@@ -348,6 +417,6 @@ fn select(query: &Query<'_>, first: u32, document: &Document, symbols: &Document
         }
         next.sort_unstable();
         next.dedup();
-        *nodes = next;
+        std::mem::swap(nodes, next);
     }
 }

@@ -9,6 +9,7 @@ use super::reached::{Candidate, Test};
 use super::results::append;
 use super::verify::Verifier;
 use crate::document::Document;
+use crate::index::access::accesses;
 use crate::index::{Segment, Signature, View};
 use crate::predicates::{GuardList, NO_POSTING, Posting, PredicateIndex, Run};
 use crate::xpath::ast::ConstantRef;
@@ -113,6 +114,9 @@ pub(super) struct Kept {
     located: Located,
     rows_seen: BitSet,
     flat_plans: HashMap<u32, Option<Arc<FlatPlan>>, FixedState>,
+    /// What the plans see in the document.
+    flat_views: HashMap<u32, FlatView, FixedState>,
+    scratch: Scratch,
 }
 
 impl Kept {
@@ -149,13 +153,11 @@ pub(super) struct Judge<'a> {
     document: &'a Document,
     symbols: &'a DocumentSymbols,
     kept: &'a mut Kept,
-    flat_views: HashMap<u32, FlatView, FixedState>,
     verifier: Verifier<'a>,
     /// Rows to be verified: signature and row.
     pending: Vec<(u32, u32)>,
     batch: Vec<(Signature, u32)>,
     constants: Vec<ConstantRef<'a>>,
-    scratch: Scratch,
     held: Vec<u32>,
     /// Candidates that are not decided by what is asked first. They wait, so that little else is read while tests are.
     pairs: Vec<Paired>,
@@ -174,6 +176,7 @@ impl<'a> Judge<'a> {
         satisfied: Vec<Range<u32>>,
     ) -> Judge<'a> {
         kept.joiner.clear();
+        kept.flat_views.clear();
         kept.located.clear(segment.predicates().posting_count());
         Judge {
             view: segment.view(),
@@ -182,12 +185,10 @@ impl<'a> Judge<'a> {
             document,
             symbols,
             kept,
-            flat_views: HashMap::default(),
             verifier: Verifier::new(document, symbols, cost_limit),
             pending: Vec::new(),
             batch: Vec::new(),
             constants: Vec::new(),
-            scratch: Scratch::default(),
             held: Vec::new(),
             pairs: Vec::new(),
             others: Vec::new(),
@@ -372,20 +373,22 @@ impl<'a> Judge<'a> {
         let view = self.view;
         let signature = view.signature(run.signature);
         let query = view.query(&signature);
-        let plan = self
-            .kept
-            .flat_plans
-            .entry(run.signature)
-            .or_insert_with(|| if signature.plain { FlatPlan::new(&query).map(Arc::new) } else { None });
+        let Kept { flat_plans, flat_views, scratch, .. } = &mut *self.kept;
+        let plan = flat_plans.entry(run.signature).or_insert_with(|| {
+            let constant = |slot| view.constant(&signature, signature.rows.start, slot);
+            let constants: Vec<_> = (0..signature.slots).map(constant).collect();
+            let access =
+                signature.access.and_then(|choice| accesses(&query, &constants).into_iter().nth(choice as usize));
+            if signature.plain { FlatPlan::new(&query, access.as_ref()).map(Arc::new) } else { None }
+        });
         let Some(plan) = plan.clone() else { return false };
-        let seen = self
-            .flat_views
+        let seen = flat_views
             .entry(run.signature)
-            .or_insert_with(|| FlatView::new(&plan, &query, &view, self.document, self.symbols));
+            .or_insert_with(|| FlatView::new(&plan, &query, &view, self.document, self.symbols, scratch));
         self.out.rows.columnar += rows.len() as u64;
         let mut held = std::mem::take(&mut self.held);
         held.clear();
-        seen.refine(&plan, &view, &signature, rows, &mut self.scratch, &mut held);
+        seen.refine(&plan, &view, &signature, rows, scratch, &mut held);
         for row in &held {
             if plan.residual {
                 self.verify(run.signature, *row..row + 1);
