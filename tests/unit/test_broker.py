@@ -380,3 +380,21 @@ def test_very_many_matches_of_several_segments() -> None:
         report = broker.match_batch(documents, threads=threads)
         assert report.matches.num_rows > 2 * 131_072
         assert report.ids() == [expected[number % 11] for number in range(700)]
+
+
+def test_matches_are_few_some_or_most_of_the_population() -> None:
+    """The dictionary of the ids is made in one of three ways, by the number of rows and that of subscriptions."""
+    broker = Broker()
+    size, far = 3_000, 100_000
+    for part in range(2):
+        ids = [f"{part}-{number}" for number in range(size)]
+        queries = [f"/r/a[. > {number if number % 100 else far}]" for number in range(size)]
+        broker.register_many(pa.table({"id": ids, "query": queries}))
+    for values in ([2], [150, 3], [2 * size], [far + 1, 1, 50], [0]):
+        documents = [f"<r><a>{value}</a></r>".encode() for value in values]
+        report = broker.match_batch(documents)
+        expected = [
+            sorted(f"{part}-{n}" for part in range(2) for n in range(size) if value > (n if n % 100 else far))
+            for value in values
+        ]
+        assert report.ids() == expected

@@ -149,6 +149,12 @@ impl<'a> Strings<'a> {
         std::str::from_utf8(slice(self.bytes, self.offsets, number)).expect("strings of an index are UTF-8")
     }
 
+    /// The bytes of a string.
+    #[inline]
+    pub fn bytes_of(&self, number: u32) -> &'a [u8] {
+        slice(self.bytes, self.offsets, number)
+    }
+
     /// The numbers of many strings. Each table is read for all of them before the next: where it is not in the caches,
     /// the processor waits for many lines at once.
     pub fn find_all<'t>(&self, texts: impl Iterator<Item = &'t str> + Clone, found: &mut Vec<FoundString>) {
