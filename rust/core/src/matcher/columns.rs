@@ -210,10 +210,7 @@ impl FlatView {
                     let start = (from + bit as usize) * ZONE_ROWS;
                     (bit, local.start.max(start)..local.end.min(start + ZONE_ROWS))
                 });
-                // Rows lie far from each other, and columns, too: the processor had better wait for all at once.
-                let touched =
-                    left.clone().flat_map(|(_, piece)| columns.iter().map(move |column| (column, piece.start)));
-                black_box(touched.fold(0, |all, (column, row)| all ^ column.values[row].as_number().to_bits()));
+                touch(&columns, left.clone().map(|(_, piece)| piece));
                 for (bit, piece) in left {
                     let anchors = (0..self.anchors).filter(|anchor| masks[*anchor] >> bit & 1 == 1);
                     self.narrow_all(&columns, anchors, piece, first, scratch, held);
@@ -252,15 +249,32 @@ impl FlatView {
                 continue;
             }
             scratch.all.clear();
-            scratch.all.resize(piece.len(), 1);
+            scratch.all.resize(piece.len(), HELD);
             for (column, seen) in tests() {
                 column.narrow(piece.clone(), seen, &mut scratch.all);
+                if scratch.all.iter().fold(0, |any, mark| any | mark) == 0 {
+                    break;
+                }
             }
             scratch.any.iter_mut().zip(&scratch.all).for_each(|(any, all)| *any |= all);
         }
         let rows = first + piece.start as u32..;
-        held.extend(rows.zip(&scratch.any).filter(|(_, held)| **held == 1).map(|(row, _)| row));
+        held.extend(rows.zip(&scratch.any).filter(|(_, held)| **held != 0).map(|(row, _)| row));
     }
+}
+
+/// Reads a little of each line of memory that is read next: rows lie far from each other, and columns, too, so the
+/// processor had better wait for all at once.
+fn touch(columns: &[Column<'_>], pieces: impl Iterator<Item = Range<usize>>) {
+    const VALUES_OF_A_LINE: usize = 64 / size_of::<Value>();
+    let mut sum = 0;
+    for piece in pieces {
+        for column in columns {
+            let lines = column.values[piece.clone()].iter().step_by(VALUES_OF_A_LINE);
+            sum ^= lines.fold(0, |sum, value| sum ^ value.as_number().to_bits());
+        }
+    }
+    black_box(sum);
 }
 
 /// The numbers of the bits that are set.
@@ -295,9 +309,17 @@ pub(super) struct Scratch {
     anchors: Vec<NodeId>,
     nodes: Vec<NodeId>,
     next: Vec<NodeId>,
-    /// One mark per row.
-    any: Vec<u8>,
-    all: Vec<u8>,
+    /// One mark per row: 0 or [`HELD`].
+    any: Vec<u64>,
+    all: Vec<u64>,
+}
+
+/// The mark of a row that holds. Marks are as wide as constants, so that comparing makes them as they are.
+const HELD: u64 = u64::MAX;
+
+#[inline]
+fn mark(held: bool) -> u64 {
+    u64::from(held).wrapping_neg()
 }
 
 /// One test with its column.
@@ -330,13 +352,13 @@ impl<'a> Column<'a> {
             && column.iter().all(|value| *value == first)
     }
 
-    fn narrow(&self, rows: Range<usize>, seen: &[Seen], held: &mut [u8]) {
+    fn narrow(&self, rows: Range<usize>, seen: &[Seen], held: &mut [u64]) {
         let column = &self.values[rows];
         match seen {
             [seen] => narrow(self.op, seen, column, held),
             _ => {
                 for (held, constant) in held.iter_mut().zip(column) {
-                    *held &= u8::from(seen.iter().any(|seen| passes(self.op, seen, *constant)));
+                    *held &= mark(seen.iter().any(|seen| passes(self.op, seen, *constant)));
                 }
             }
         }
@@ -344,25 +366,25 @@ impl<'a> Column<'a> {
 }
 
 /// One value against a whole column.
-fn narrow(op: CompareOp, seen: &Seen, column: &[Value], held: &mut [u8]) {
+fn narrow(op: CompareOp, seen: &Seen, column: &[Value], held: &mut [u64]) {
     let number = seen.number;
     let rows = held.iter_mut().zip(column);
     if column.first().is_some_and(|value| value.as_string().is_some()) {
         // Columns of strings are only compared with `=` and `!=`, and no constant has a number that is not known.
         let equal = op == CompareOp::Equal;
         match seen.string.map(Value::string) {
-            Some(string) => rows.for_each(|(held, constant)| *held &= u8::from((*constant == string) == equal)),
-            None => rows.for_each(|(held, _)| *held &= u8::from(!equal)),
+            Some(string) => rows.for_each(|(held, constant)| *held &= mark((*constant == string) == equal)),
+            None => rows.for_each(|(held, _)| *held &= mark(!equal)),
         }
         return;
     }
     match op {
-        CompareOp::Equal => rows.for_each(|(held, constant)| *held &= u8::from(number == constant.as_number())),
-        CompareOp::NotEqual => rows.for_each(|(held, constant)| *held &= u8::from(number != constant.as_number())),
-        CompareOp::Less => rows.for_each(|(held, constant)| *held &= u8::from(number < constant.as_number())),
-        CompareOp::LessEqual => rows.for_each(|(held, constant)| *held &= u8::from(number <= constant.as_number())),
-        CompareOp::Greater => rows.for_each(|(held, constant)| *held &= u8::from(number > constant.as_number())),
-        CompareOp::GreaterEqual => rows.for_each(|(held, constant)| *held &= u8::from(number >= constant.as_number())),
+        CompareOp::Equal => rows.for_each(|(held, constant)| *held &= mark(number == constant.as_number())),
+        CompareOp::NotEqual => rows.for_each(|(held, constant)| *held &= mark(number != constant.as_number())),
+        CompareOp::Less => rows.for_each(|(held, constant)| *held &= mark(number < constant.as_number())),
+        CompareOp::LessEqual => rows.for_each(|(held, constant)| *held &= mark(number <= constant.as_number())),
+        CompareOp::Greater => rows.for_each(|(held, constant)| *held &= mark(number > constant.as_number())),
+        CompareOp::GreaterEqual => rows.for_each(|(held, constant)| *held &= mark(number >= constant.as_number())),
     }
 }
 
