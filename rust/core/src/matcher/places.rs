@@ -246,8 +246,17 @@ impl Joiner {
             Operand::Posting(number) => scene.count(operands.posting(number)),
             Operand::Join(number) => earlier(number).len(),
         };
-        let sizes = inputs.iter().map(|input| if input.has_gap() { usize::MAX } else { size(input) });
-        let (begins, fewest) = sizes.enumerate().min_by_key(|(_, size)| *size)?;
+        let mut begins = None;
+        for (at, input) in inputs.iter().enumerate().filter(|(_, input)| !input.has_gap()) {
+            let size = size(input);
+            if begins.is_none_or(|(_, fewest)| size < fewest) {
+                begins = Some((at, size));
+            }
+            if size <= 1 {
+                break;
+            }
+        }
+        let (begins, fewest) = begins?;
         if fewest > *budget {
             return None;
         }
