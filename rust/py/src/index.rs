@@ -8,6 +8,7 @@ use crate::joins::Joins;
 use crate::joins_explained::{self, Given, explained, explanation_dict};
 use crate::matches::{ErrorTable, MatchTable};
 use crate::memory;
+use crate::parsers::Parsers;
 use crate::registration::{self, Columns, One};
 use crate::settings::{AllLimits, Payload, xpush_settings};
 use crate::transformations::{Graph, ResultTable, Transformations};
@@ -67,6 +68,7 @@ pub(crate) struct Index {
     joins: Joins,
     matchers: Matchers,
     limits: AllLimits,
+    parsers: Parsers,
     content_hash: Option<String>,
     documents: AtomicU64,
 }
@@ -120,6 +122,7 @@ impl Index {
             transformations: Transformations::new(strategy_named(strategy)?, elements, cost_limit),
             joins: Joins::new(limits.query, cost_limit),
             matchers,
+            parsers: Parsers::new(limits.document.clone()),
             limits,
             content_hash: None,
             documents: AtomicU64::new(0),
@@ -159,6 +162,7 @@ impl Index {
                 transformations,
                 joins,
                 matchers,
+                parsers: Parsers::new(limits.document.clone()),
                 limits,
                 content_hash: Some(format!("{hash:032x}")),
                 documents: AtomicU64::new(0),
@@ -295,7 +299,7 @@ impl Index {
         let matcher = matcher_named(matcher)?;
         work(py, || {
             let snapshot = self.population.snapshot();
-            let document = payload.parse(&self.limits.document)?;
+            let document = self.parsers.parse(&payload)?;
             let matches = self.match_one(&snapshot, &document, stream, matcher)?;
             let mut ids: Vec<String> = matches
                 .iter()
@@ -310,7 +314,7 @@ impl Index {
     #[pyo3(signature = (payload, stream=None))]
     fn transform(&self, py: Python<'_>, payload: Payload, stream: Option<&str>) -> PyResult<Vec<(String, String)>> {
         work(py, || {
-            let document = payload.parse(&self.limits.document)?;
+            let document = self.parsers.parse(&payload)?;
             let mut results = self.transform_one(&document, stream)?;
             results.sort_unstable();
             Ok(results)
@@ -329,7 +333,7 @@ impl Index {
         let matcher = matcher_named(matcher)?;
         let mut found = work(py, || {
             let snapshot = self.population.snapshot();
-            let document = payload.parse(&self.limits.document)?;
+            let document = self.parsers.parse(&payload)?;
             let source = payload.text()?;
             let matches = self.match_one(&snapshot, &document, stream, matcher)?;
             let mut found = self.selected_nodes(&snapshot, &document, &source, &matches, node_limit)?;
@@ -384,7 +388,7 @@ impl Index {
     ) -> PyResult<Bound<'py, PyDict>> {
         let explained = work(py, || {
             let snapshot = self.population.snapshot();
-            let document = payload.parse(&self.limits.document)?;
+            let document = self.parsers.parse(&payload)?;
             let source = payload.text()?;
             crate::explain::explain(&snapshot, &self.matchers.inverted, subscription_id, &document, &source, stream)
         })?;
@@ -423,7 +427,7 @@ impl Index {
             let outcome = match payload {
                 None => None,
                 Some(payload) => {
-                    let document = payload.parse(&self.limits.document)?;
+                    let document = self.parsers.parse(&payload)?;
                     let reads = subscriber.stream.as_deref().is_none_or(|own| Some(own) == stream);
                     let mut worker = self.transformations.pool().take();
                     let transformed = self.transformations.transform(&population, &mut worker, &document);
@@ -473,7 +477,7 @@ impl Index {
         stream: Option<&str>,
     ) -> PyResult<Vec<(String, GroupResult)>> {
         work(py, || {
-            let document = payload.parse(&self.limits.document)?;
+            let document = self.parsers.parse(&payload)?;
             Ok(self.transformations.groups(&document, stream))
         })
     }

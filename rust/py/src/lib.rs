@@ -15,6 +15,7 @@ mod joins_explained;
 mod matches;
 mod memory;
 mod notifications;
+mod parsers;
 mod registration;
 mod settings;
 mod splitter;

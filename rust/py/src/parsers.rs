@@ -1,0 +1,36 @@
+//! Readers that wait for single documents.
+
+use crate::errors::Failed;
+use crate::settings::Payload;
+use sardonyx_core::document::{Document, Limits, Parser};
+use std::sync::{Mutex, PoisonError};
+
+/// A pool of readers: one that has read documents before knows their names.
+#[derive(Debug)]
+pub(crate) struct Parsers {
+    limits: Limits,
+    idle: Mutex<Vec<Parser>>,
+}
+
+impl Parsers {
+    /// Readers with these limits.
+    pub(crate) fn new(limits: Limits) -> Parsers {
+        Parsers { limits, idle: Mutex::default() }
+    }
+
+    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Parser>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads a document.
+    pub(crate) fn parse(&self, payload: &Payload) -> Result<Document, Failed> {
+        let waiting = self.idle().pop();
+        let mut parser = waiting.unwrap_or_else(|| Parser::new(self.limits.clone()));
+        let document = match payload {
+            Payload::Bytes(bytes) => parser.parse(bytes),
+            Payload::Text(text) => parser.parse_str(text),
+        };
+        self.idle().push(parser);
+        Ok(document?)
+    }
+}
