@@ -78,7 +78,11 @@ impl Joins {
             }
             inputs.push(Input::new(Operand::Posting(self.first_place + place), 0, false)?);
         }
-        inputs.sort_by_key(|input| input.has_gap());
+        // Operands come in the order in which they fail.
+        inputs.sort_by_key(|input| match input.operand() {
+            Operand::Posting(number) => (input.has_gap(), 0, number),
+            Operand::Join(number) => (input.has_gap(), 1, number),
+        });
         self.words.push(join_head(inputs.len(), top));
         self.words.extend(inputs.iter().map(|input| input.word()));
         self.count += 1;
