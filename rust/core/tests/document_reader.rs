@@ -2,7 +2,8 @@
 
 mod support;
 
-use sardonyx_core::document::{DocumentErrorKind, Limits, Locator, NodeKind, parse, parse_str, serialize};
+use sardonyx_core::document::{DocumentErrorKind, Limits, Locator, NodeKind, Parser, parse, parse_str, serialize};
+use std::collections::HashSet;
 use support::{picture, read};
 
 fn tree(text: &str) -> String {
@@ -269,4 +270,43 @@ fn entity_nodes_carry_the_offset_of_the_reference() {
         assert_eq!(node.offset, at, "node {id}");
     }
     assert_eq!(document.node(1).kind, NodeKind::Element);
+}
+
+/// Names that mean the same have one number, whatever role, scope or instruction they came with, and others do not.
+#[test]
+fn names_have_one_number_each() {
+    let sources = [
+        r#"<?a x?><a a="1" xmlns:p="u"><p:a p:a="2"/><a/></a>"#,
+        r#"<a a="1"><b xmlns="v" b="1" a="3"><a/><c xmlns=""><a/><b/></c><b/></b><?b y?><b/></a>"#,
+        r#"<a><a a="1"/><?a x?><b/><?c y?><c c="1"/></a>"#,
+        r#"<p:a xmlns:p="u" xmlns:q="u"><q:a/><p:a xmlns:p="w" a="1" p:a="2"/><p:a/></p:a>"#,
+        r#"<a xmlns="v" a="1"><b xmlns="w" b="1"/><b/><b xmlns="w"/></a>"#,
+    ];
+    let mut parser = Parser::new(Limits::default());
+    for source in sources.iter().chain(&sources) {
+        let document = parser.parse_str(source).unwrap();
+        let names = document.names();
+        let known: HashSet<_> = names.iter().collect();
+        assert_eq!(known.len(), names.len(), "{source}: {names:?}");
+        let tree = roxmltree::Document::parse(source).unwrap();
+        let mut expected: Vec<(String, String)> = Vec::new();
+        for node in tree.descendants() {
+            let name = |tag: roxmltree::ExpandedName<'_, '_>| {
+                (tag.namespace().unwrap_or("").to_owned(), tag.name().to_owned())
+            };
+            if node.is_element() {
+                expected.push(name(node.tag_name()));
+            }
+            expected.extend(
+                node.attributes()
+                    .map(|attribute| (attribute.namespace().unwrap_or("").to_owned(), attribute.name().to_owned())),
+            );
+            expected.extend(node.pi().map(|instruction| (String::new(), instruction.target.to_owned())));
+        }
+        let found: Vec<(String, String)> = (0..document.len() as u32)
+            .filter(|node| document.node(*node).name != 0)
+            .map(|node| (document.name(node).uri.to_string(), document.name(node).local.to_string()))
+            .collect();
+        assert_eq!(found, expected, "{source}");
+    }
 }

@@ -8,7 +8,7 @@ use super::error::DocumentError;
 use super::expansion::{expand_value, tokenize};
 use super::names::Role;
 use super::reader::Run;
-use super::tree::{Node, XML_URI, XMLNS_URI};
+use super::tree::{Node, XML_URI, XMLNS_URI, is_same};
 
 impl<'a> Run<'a, '_> {
     /// A start tag or empty-element tag.
@@ -209,7 +209,7 @@ impl<'a> Run<'a, '_> {
     /// Adds a namespace declaration (Namespaces in XML 1.0, §2.2, §3 and §5).
     fn declare(&mut self, scope: u32, entry: u32, uri: &str, offset: usize) -> Result<u32, DocumentError> {
         let prefix = match self.names.role(entry) {
-            Role::Namespace => self.names.parts(entry).1,
+            Role::Namespace => self.names.local(entry),
             _ => "",
         };
         let fault = |message: String| Err(DocumentError::malformed(offset, message));
@@ -260,13 +260,17 @@ impl<'a> Run<'a, '_> {
     }
 
     fn resolve(&mut self, raw: u32, scope: u32, use_default: bool, offset: usize) -> Result<u32, DocumentError> {
-        let (prefix, local) = self.names.parts(raw);
-        if !use_default {
-            return Ok(self.builder.intern_plain(local));
+        let prefix = self.names.prefix(raw);
+        let uri = if use_default { self.builder.resolve(scope, prefix) } else { Some("") };
+        let uri = uri.ok_or_else(|| {
+            DocumentError::malformed(offset, format!("the namespace prefix '{prefix}' is not declared"))
+        })?;
+        let known = self.names.number(raw);
+        if let Some(number) = known.filter(|number| is_same(&self.builder.names()[*number as usize].uri, uri)) {
+            return Ok(number);
         }
-        self.builder
-            .intern_in(scope, prefix, local)
-            .ok_or_else(|| DocumentError::malformed(offset, format!("the namespace prefix '{prefix}' is not declared")))
+        let name = self.names.name(raw, use_default, uri);
+        Ok(if known.is_none() { self.builder.intern_new(name) } else { self.builder.intern_name(name) })
     }
 
     /// Refuses two prefixed attributes with the same namespace and local part (Namespaces §6.3).

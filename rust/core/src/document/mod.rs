@@ -32,4 +32,5 @@ pub use location::{Locator, position_of};
 pub use reader::{Parser, parse, parse_str};
 pub use serialize::{Serializer, push_escaped_attribute, push_escaped_text, serialize};
 pub use splitter::{Record, Splitter, SplitterError, SplitterErrorKind};
-pub use tree::{Document, Name, Node, NodeId, NodeKind, Scope, TreeBuilder, XML_URI, XMLNS_URI};
+pub(crate) use tree::is_same;
+pub use tree::{Document, Name, NameParts, Node, NodeId, NodeKind, Scope, TreeBuilder, XML_URI, XMLNS_URI};

@@ -4,12 +4,12 @@
 //! document (the number of the resolved name) carries the parse number and the namespace scope it was made for.
 
 use std::hash::{BuildHasher, Hasher};
-use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
 use super::chars::qname_colon;
+use super::tree::{Name, is_same};
 
 /// What a name means as an attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,9 +36,9 @@ const UNRESOLVED: Resolved = Resolved { parse: 0, scope: 0, name: 0 };
 struct Entry {
     start: u32,
     end: u32,
-    /// Prefix, empty if none, and local part, shared with the documents.
-    prefix: Arc<str>,
-    local: Arc<str>,
+    /// The name in the namespaces that it had last, as an attribute without prefix and otherwise; shared with the
+    /// documents.
+    names: [Name; 2],
     role: Role,
     /// The last element that had this name as an attribute.
     seen: u64,
@@ -100,12 +100,12 @@ impl NameCache {
         };
         let start = u32::try_from(self.text.len()).ok()?;
         self.text.push_str(name);
+        let name = Name::new(&name[..colon.unwrap_or(0)], &name[colon.map_or(0, |at| at + 1)..], "");
         let at = self.entries.len() as u32;
         self.entries.push(Entry {
             start,
             end: self.text.len() as u32,
-            prefix: name[..colon.unwrap_or(0)].into(),
-            local: name[colon.map_or(0, |at| at + 1)..].into(),
+            names: [name.clone(), name],
             role,
             seen: 0,
             element: UNRESOLVED,
@@ -126,15 +126,35 @@ impl NameCache {
         &self.text[entry.start as usize..entry.end as usize]
     }
 
-    /// Prefix (empty if none) and local part.
-    pub(super) fn parts(&self, at: u32) -> (&Arc<str>, &Arc<str>) {
+    /// The prefix, empty if none.
+    pub(super) fn prefix(&self, at: u32) -> &str {
+        &self.entries[at as usize].names[0].prefix
+    }
+
+    /// The local part.
+    pub(super) fn local(&self, at: u32) -> &str {
+        &self.entries[at as usize].names[0].local
+    }
+
+    /// The name in a namespace; `use_default` unless it is an attribute without prefix.
+    pub(super) fn name(&mut self, at: u32, use_default: bool, uri: &str) -> &Name {
+        let name = &mut self.entries[at as usize].names[usize::from(use_default)];
+        if !is_same(&name.uri, uri) {
+            *name = Name::new(&name.prefix, &name.local, uri);
+        }
+        name
+    }
+
+    /// A number that the name has in this document, in whichever role and scope.
+    pub(super) fn number(&self, at: u32) -> Option<u32> {
         let entry = &self.entries[at as usize];
-        (&entry.prefix, &entry.local)
+        let known = [entry.element, entry.attribute].into_iter().find(|known| known.parse == self.parse);
+        known.map(|known| known.name)
     }
 
     /// Whether the name has a prefix.
     pub(super) fn has_prefix(&self, at: u32) -> bool {
-        !self.entries[at as usize].prefix.is_empty()
+        !self.prefix(at).is_empty()
     }
 
     /// What the name means as an attribute.

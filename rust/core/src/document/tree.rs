@@ -56,22 +56,58 @@ pub struct Node {
     pub is_id: bool,
 }
 
-/// A qualified name as it occurs in the document.
+/// A qualified name as it occurs in the document; copies share its parts.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Name {
+pub struct Name(Arc<NameParts>);
+
+/// What a [`Name`] consists of.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub struct NameParts {
     /// Prefix as written, empty if none.
-    pub prefix: Arc<str>,
+    pub prefix: Box<str>,
     /// Local part.
-    pub local: Arc<str>,
+    pub local: Box<str>,
     /// Namespace URI, empty if in no namespace.
-    pub uri: Arc<str>,
+    pub uri: Box<str>,
+}
+
+impl std::ops::Deref for Name {
+    type Target = NameParts;
+
+    fn deref(&self) -> &NameParts {
+        &self.0
+    }
 }
 
 impl Name {
+    /// A name of these parts.
+    pub fn new(prefix: &str, local: &str, uri: &str) -> Name {
+        Name(Arc::new(NameParts { prefix: prefix.into(), local: local.into(), uri: uri.into() }))
+    }
+
     /// The name as written: `prefix:local` or `local`.
     pub fn qualified(&self) -> String {
         if self.prefix.is_empty() { self.local.to_string() } else { format!("{}:{}", self.prefix, self.local) }
     }
+
+    /// Whether one is a copy of the other; equal names need not be.
+    #[inline]
+    pub fn is_copy_of(&self, other: &Name) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Where its parts are, which is different for names that are no copies.
+    #[inline]
+    pub fn address(&self) -> usize {
+        Arc::as_ptr(&self.0).addr()
+    }
+}
+
+/// Equality of texts many of which are empty: vectorised comparisons of nothing, where no memory is, take a hundred
+/// cycles.
+#[inline]
+pub(crate) fn is_same(a: &str, b: &str) -> bool {
+    a.len() == b.len() && (a.is_empty() || a == b)
 }
 
 /// One namespace declaration, linked to the ones it shadows or adds to.
@@ -211,7 +247,9 @@ impl Document {
 pub struct TreeBuilder {
     document: Document,
     open: Vec<NodeId>,
+    /// The numbers of the first `hashed` names; most documents never look one up.
     name_ids: HashTable<u32>,
+    hashed: usize,
     /// Seeded at random, so that names cannot be chosen to collide; nothing depends on the order of the table.
     hasher: RandomState,
     text_open: bool,
@@ -229,9 +267,8 @@ impl Default for TreeBuilder {
 impl TreeBuilder {
     /// A builder for an input of about `input_bytes` bytes.
     pub fn new(input_bytes: usize) -> Self {
-        let empty = Name { prefix: "".into(), local: "".into(), uri: "".into() };
         let mut names = Vec::with_capacity(NAMES_EXPECTED);
-        names.push(empty);
+        names.push(Name::new("", "", ""));
         let mut nodes = Vec::with_capacity((input_bytes / 8).min(1 << 16) + 8);
         nodes.push(Node {
             parent: 0,
@@ -254,7 +291,8 @@ impl TreeBuilder {
                 values: String::with_capacity(input_bytes / 4),
             },
             open: vec![0],
-            name_ids: HashTable::with_capacity(NAMES_EXPECTED),
+            name_ids: HashTable::new(),
+            hashed: 0,
             hasher: RandomState::default(),
             text_open: false,
         }
@@ -262,47 +300,41 @@ impl TreeBuilder {
 
     /// The number of a name, adding it if new; a name that is there already costs no allocation.
     pub fn intern(&mut self, prefix: &str, local: &str, uri: &str) -> u32 {
-        self.add_name(prefix, local, uri, || Name { prefix: prefix.into(), local: local.into(), uri: uri.into() })
+        self.add_name(prefix, local, uri, || Name::new(prefix, local, uri))
     }
 
-    /// The number of a name in no namespace and without prefix, adding it if new; nothing is copied.
-    pub(super) fn intern_plain(&mut self, local: &Arc<str>) -> u32 {
-        let empty = Arc::clone(&self.document.names[0].local);
-        self.add_name("", local, "", || Name { prefix: empty.clone(), local: local.clone(), uri: empty.clone() })
+    /// The same for a name that is there as a whole.
+    pub(super) fn intern_name(&mut self, name: &Name) -> u32 {
+        self.add_name(&name.prefix, &name.local, &name.uri, || name.clone())
     }
 
-    /// The number of a name whose prefix is looked up in a scope, adding it if new; nothing is copied. `None` if the
-    /// prefix is unbound.
-    pub(super) fn intern_in(&mut self, scope: u32, prefix: &Arc<str>, local: &Arc<str>) -> Option<u32> {
-        let uri = match self.bound(scope, prefix) {
-            Some(uri) if !uri.is_empty() => Arc::clone(uri),
-            _ if prefix.is_empty() => return Some(self.intern_plain(local)),
-            _ => return None,
-        };
-        Some(self.add_name(prefix, local, &uri, || Name {
-            prefix: prefix.clone(),
-            local: local.clone(),
-            uri: uri.clone(),
-        }))
+    /// The number of a name that was not interned before, as far as whoever calls knows.
+    pub(super) fn intern_new(&mut self, name: &Name) -> u32 {
+        if self.hashed > 0 {
+            return self.intern_name(name);
+        }
+        // All were new so far, and who says so knows them all.
+        self.document.names.push(name.clone());
+        (self.document.names.len() - 1) as u32
     }
 
     fn add_name(&mut self, prefix: &str, local: &str, uri: &str, name: impl FnOnce() -> Name) -> u32 {
         let hasher = &self.hasher;
-        let hash = hasher.hash_one((prefix, local, uri));
         let names = &mut self.document.names;
+        let hash_of = |name: &Name| hasher.hash_one((&*name.prefix, &*name.local, &*name.uri));
+        for id in self.hashed..names.len() {
+            self.name_ids.insert_unique(hash_of(&names[id]), id as u32, |id| hash_of(&names[*id as usize]));
+        }
+        self.hashed = names.len();
         let same = |id: &u32| {
             let name = &names[*id as usize];
-            &*name.local == local && &*name.prefix == prefix && &*name.uri == uri
+            is_same(&name.local, local) && is_same(&name.prefix, prefix) && is_same(&name.uri, uri)
         };
-        if let Some(id) = self.name_ids.find(hash, same) {
+        if let Some(id) = self.name_ids.find(hasher.hash_one((prefix, local, uri)), same) {
             return *id;
         }
         let id = names.len() as u32;
         names.push(name());
-        self.name_ids.insert_unique(hash, id, |id| {
-            let name = &names[*id as usize];
-            hasher.hash_one((&*name.prefix, &*name.local, &*name.uri))
-        });
         id
     }
 
@@ -331,10 +363,10 @@ impl TreeBuilder {
         }
     }
 
-    fn bound(&self, scope: u32, prefix: &str) -> Option<&Arc<str>> {
+    fn bound(&self, scope: u32, prefix: &str) -> Option<&str> {
         let mut at = scope;
         while let Some(found) = self.document.scopes.get(at as usize) {
-            if &*found.prefix == prefix {
+            if is_same(&found.prefix, prefix) {
                 return Some(&found.uri);
             }
             at = found.parent;

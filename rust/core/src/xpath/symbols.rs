@@ -3,11 +3,10 @@
 //! A subscription population has one table of [`NameTest`]s; expressions carry their numbers ([`Symbol`]). A document
 //! has its own distinct names; [`DocumentSymbols`] says, once per document, which tests each of its names passes.
 
-use crate::document::{Document, Name};
+use crate::document::{Document, Name, is_same};
 use foldhash::fast::FixedState;
 use hashbrown::{Equivalent, HashMap};
 use std::hash::{Hash, Hasher};
-use std::sync::Arc;
 
 /// The number of a name test in a population's table.
 pub type Symbol = u32;
@@ -113,10 +112,8 @@ impl Hash for Probe<'_> {
 
 impl Equivalent<OwnedTest> for Probe<'_> {
     fn equivalent(&self, key: &OwnedTest) -> bool {
-        // Most tests have no URI, and vectorised comparisons of nothing, where no memory is, take a hundred cycles.
-        let same = |a: &str, b: &str| a.len() == b.len() && (a.is_empty() || a == b);
         let (uri, local) = parts(self.0);
-        self.0.kind() == key.kind && same(local, &key.local) && same(uri, &key.uri)
+        self.0.kind() == key.kind && is_same(local, &key.local) && is_same(uri, &key.uri)
     }
 }
 
@@ -228,20 +225,13 @@ fn symbols_of(name: &Name, find: impl Fn(NameTest<'_>) -> Option<Symbol>) -> [Sy
     tests.map(|test| find(test).unwrap_or(NO_SYMBOL))
 }
 
-/// The symbols in one table of names met before. Documents read by one [`Parser`](crate::document::Parser) share the
-/// texts of their names, so that a name is known by where its text is.
+/// The symbols in one table of names met before. Documents read by one [`Parser`](crate::document::Parser) share their
+/// names, so that a name is known by where it is.
 #[derive(Debug, Default)]
 pub struct RememberedSymbols {
-    /// By address; a name displaces another. Empty until there is one.
-    names: Vec<Option<Remembered>>,
-}
-
-/// A name, kept alive so that its address stays its own.
-#[derive(Clone, Debug)]
-struct Remembered {
-    local: Arc<str>,
-    uri: Arc<str>,
-    symbols: [Symbol; 3],
+    /// By address; a name displaces another, and is kept alive, so that its address stays its own. Empty until there is
+    /// one.
+    names: Vec<Option<(Name, [Symbol; 3])>>,
 }
 
 impl RememberedSymbols {
@@ -250,25 +240,23 @@ impl RememberedSymbols {
 
     #[inline]
     fn symbols_of(&mut self, name: &Name, find: impl Fn(NameTest<'_>) -> Option<Symbol>) -> [Symbol; 3] {
-        // Counts and a short text share 32 bytes, and texts made one after the other are neighbours.
-        let place = name.local.as_ptr().addr() / 32 % RememberedSymbols::NAMES;
-        if let Some(Some(known)) = self.names.get(place)
-            && Arc::ptr_eq(&known.local, &name.local)
-            && known.uri.len() == name.uri.len()
-            && (name.uri.is_empty() || known.uri == name.uri)
+        // A name takes 64 bytes, and those made one after the other are neighbours.
+        let place = name.address() / 64 % RememberedSymbols::NAMES;
+        if let Some(Some((known, symbols))) = self.names.get(place)
+            && known.is_copy_of(name)
         {
-            return known.symbols;
+            return *symbols;
         }
         let symbols = symbols_of(name, find);
         if self.names.is_empty() {
             self.names.resize(RememberedSymbols::NAMES, None);
         }
-        self.names[place] = Some(Remembered { local: name.local.clone(), uri: name.uri.clone(), symbols });
+        self.names[place] = Some((name.clone(), symbols));
         symbols
     }
 
-    /// Bytes in use, without the texts, which documents share.
+    /// Bytes in use, without the names, which documents share.
     pub fn memory_bytes(&self) -> usize {
-        self.names.capacity() * size_of::<Option<Remembered>>()
+        self.names.capacity() * size_of::<Option<(Name, [Symbol; 3])>>()
     }
 }
