@@ -5,6 +5,9 @@ use crate::settings::Payload;
 use sardonyx_core::document::{Document, Limits, Parser};
 use std::sync::{Mutex, PoisonError};
 
+/// A reader of a longer document is not kept: it may hold much memory.
+const LONG_BYTES: usize = 1 << 20;
+
 /// A pool of readers: one that has read documents before knows their names.
 #[derive(Debug)]
 pub(crate) struct Parsers {
@@ -26,11 +29,13 @@ impl Parsers {
     pub(crate) fn parse(&self, payload: &Payload) -> Result<Document, Failed> {
         let waiting = self.idle().pop();
         let mut parser = waiting.unwrap_or_else(|| Parser::new(self.limits.clone()));
-        let document = match payload {
-            Payload::Bytes(bytes) => parser.parse(bytes),
-            Payload::Text(text) => parser.parse_str(text),
+        let (length, document) = match payload {
+            Payload::Bytes(bytes) => (bytes.len(), parser.parse(bytes)),
+            Payload::Text(text) => (text.len(), parser.parse_str(text)),
         };
-        self.idle().push(parser);
+        if length < LONG_BYTES {
+            self.idle().push(parser);
+        }
         Ok(document?)
     }
 }
