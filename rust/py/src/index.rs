@@ -1,38 +1,36 @@
 //! `Index`: a population of subscriptions and its matchers.
 
-use crate::arrow::{Row, chunks, rows, strings, to_pyarrow};
+mod matching;
+
+use crate::arrow::{chunks, rows, strings, to_pyarrow};
 use crate::attachment;
-use crate::document::{MatchedNode, borrow, namespaces, node_list};
-use crate::errors::{Failed, Fields, arrow_error, work};
+use crate::document::{borrow, namespaces, node_list};
+use crate::errors::{Failed, Fields, work};
 use crate::joins::Joins;
 use crate::joins_explained::{self, Given, explained, explanation_dict};
-use crate::matches::{ErrorTable, MatchTable};
 use crate::memory;
 use crate::parsers::Parsers;
 use crate::registration::{self, Columns, One};
 use crate::settings::{AllLimits, Payload, xpush_settings};
-use crate::transformations::{Graph, ResultTable, Transformations};
-use arrow_array::{Array, RecordBatch, StringArray};
+use crate::transformations::{Graph, Transformations};
+use arrow_array::{Array, StringArray};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyMapping};
 use pyo3_arrow::PyRecordBatch;
 use pyo3_arrow::input::{AnyArray, AnyRecordBatch};
+use sardonyx_core::index::Population;
 use sardonyx_core::index::groups::largest_groups;
 use sardonyx_core::index::image::Section;
 use sardonyx_core::index::memory::Memory;
-use sardonyx_core::index::{Population, Snapshot};
-use sardonyx_core::matcher::{
-    DocumentInput, Inverted, Matcher, Matchers, Matches, Settings, XPush, XPushSettings, process_documents,
-};
+use sardonyx_core::matcher::{Inverted, Matcher, Matchers, Settings, XPush, XPushSettings};
 use sardonyx_core::transform::execute::GroupResult;
 use sardonyx_core::transform::explain;
 use sardonyx_core::transform::population::Strategy;
-use sardonyx_core::transform::results::{Form, Transformed};
+use sardonyx_core::transform::results::Form;
 use sardonyx_core::xpath::display::query_text;
-use sardonyx_core::xpath::evaluate::{Evaluator, Value};
 use sardonyx_core::xpath::parser::{Parser, QueryLimits, StaticContext};
-use sardonyx_core::xpath::symbols::{DocumentSymbols, Symbols};
+use sardonyx_core::xpath::symbols::Symbols;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -641,157 +639,5 @@ impl Index {
     /// Bounds of documents.
     pub(crate) fn document_limits(&self) -> &sardonyx_core::document::Limits {
         &self.limits.document
-    }
-
-    /// The results of one document: subscription id and XML text.
-    fn transform_one(
-        &self,
-        document: &sardonyx_core::document::Document,
-        stream: Option<&str>,
-    ) -> Result<Vec<(String, String)>, Failed> {
-        let population = self.transformations.read();
-        let mut worker = self.transformations.pool().take();
-        let transformed = self.transformations.transform(&population, &mut worker, document);
-        self.transformations.pool().give_back(worker);
-        let own = |id: &u32| {
-            population.subscriber(*id).filter(|entry| entry.stream.as_deref().is_none_or(|own| Some(own) == stream))
-        };
-        for (plan, error) in &transformed.failures {
-            if let Some(subscriber) = population.plan(*plan).subscribers.iter().find_map(own) {
-                let mut fields = Fields::from(error.clone());
-                fields.message = format!("subscription {:?}: {}", subscriber.id, fields.message);
-                return Err(Failed::Core(fields));
-            }
-        }
-        let recipients = transformed.recipients(&population, stream);
-        let name = |id: u32| population.subscriber(id).map_or(String::new(), |entry| entry.id.to_string());
-        Ok(recipients.map(|(id, at)| (name(id), transformed.results[at].text.clone())).collect())
-    }
-
-    fn match_one(
-        &self,
-        snapshot: &Snapshot,
-        document: &sardonyx_core::document::Document,
-        stream: Option<&str>,
-        matcher: Matcher,
-    ) -> Result<Matches, Failed> {
-        self.documents.fetch_add(1, Ordering::Relaxed);
-        let mut worker = self.matchers.worker(matcher, snapshot);
-        let matches = self.matchers.match_document(&mut worker, snapshot, document, stream);
-        self.matchers.give_back(worker);
-        match matches.failures.first() {
-            None => Ok(matches),
-            Some(failure) => {
-                let id = snapshot.segments[failure.segment].segment.ids().get(failure.subscription);
-                let mut fields = Fields::from(failure.error);
-                fields.message = format!("subscription {id:?}: {}", fields.message);
-                Err(Failed::Core(fields))
-            }
-        }
-    }
-
-    fn selected_nodes(
-        &self,
-        snapshot: &Snapshot,
-        document: &sardonyx_core::document::Document,
-        source: &str,
-        matches: &Matches,
-        node_limit: usize,
-    ) -> Result<Vec<(String, Vec<MatchedNode>)>, Failed> {
-        let symbols: Vec<DocumentSymbols> = snapshot
-            .segments
-            .iter()
-            .map(|part| DocumentSymbols::new(document, |test| part.segment.symbols().find(test)))
-            .collect();
-        let mut locator = sardonyx_core::document::Locator::new(document, source);
-        let mut found = Vec::with_capacity(matches.len());
-        for (number, subscription) in matches.iter() {
-            let segment = &snapshot.segments[number as usize].segment;
-            let filter = segment.view().filter(subscription);
-            let cost_limit = self.matchers.inverted.settings().cost_limit;
-            let mut evaluator = Evaluator::new(document, &symbols[number as usize], cost_limit);
-            let root = sardonyx_core::xpath::evaluate::NodeRef::ROOT;
-            let nodes = match evaluator.value(filter.query(), &filter.constants, root)? {
-                Value::Nodes(nodes) => nodes,
-                _ => Vec::new(),
-            };
-            let nodes = nodes.into_iter().take(node_limit).map(|node| MatchedNode::new(document, node, &mut locator));
-            found.push((segment.ids().get(subscription).to_owned(), nodes.collect()));
-        }
-        Ok(found)
-    }
-
-    fn match_inputs(
-        &self,
-        rows: &[Row<'_>],
-        threads: usize,
-        matcher: Matcher,
-    ) -> Result<(RecordBatch, RecordBatch), Failed> {
-        let snapshot = self.population.snapshot();
-        let present: Vec<DocumentInput<'_>> = rows
-            .iter()
-            .filter_map(|row| match row {
-                Row::Present(input) => Some(*input),
-                _ => None,
-            })
-            .collect();
-        let population = self.transformations.read();
-        let outcomes = process_documents(
-            &present,
-            &self.limits.document,
-            threads,
-            || (self.matchers.worker(matcher, &snapshot), self.transformations.pool().take()),
-            |(worker, transformer), document, stream| {
-                let matches = self.matchers.match_document(worker, &snapshot, document, stream);
-                (matches, self.transformations.transform(&population, transformer, document))
-            },
-            |(worker, transformer)| {
-                self.matchers.give_back(worker);
-                self.transformations.pool().give_back(transformer);
-            },
-        );
-        let mut results = ResultTable::default();
-        self.documents.fetch_add(present.len() as u64, Ordering::Relaxed);
-        let mut table = MatchTable::new(&snapshot);
-        let mut errors = ErrorTable::default();
-        let mut outcomes = outcomes.into_iter();
-        for (number, row) in rows.iter().enumerate() {
-            let number = number as u32;
-            let mut stream = None;
-            let outcome: Option<Result<(Matches, Transformed), _>> = match row {
-                Row::Present(input) => {
-                    let (DocumentInput::Bytes(_, own) | DocumentInput::Text(_, own)) = *input;
-                    stream = own;
-                    outcomes.next()
-                }
-                other => {
-                    other.refuse(number, &mut errors);
-                    None
-                }
-            };
-            match outcome {
-                Some(Ok((matches, transformed))) => {
-                    results.add(number, &population, stream, &transformed);
-                    for (plan, error) in &transformed.failures {
-                        for id in &population.plan(*plan).subscribers {
-                            let Some(subscriber) = population.subscriber(*id) else { continue };
-                            if subscriber.stream.as_deref().is_none_or(|own| Some(own) == stream) {
-                                errors.add(number, Some(&subscriber.id), &error.clone().into());
-                            }
-                        }
-                    }
-                    for failure in &matches.failures {
-                        let id = snapshot.segments[failure.segment].segment.ids().get(failure.subscription);
-                        errors.add(number, Some(id), &failure.error.into());
-                    }
-                    table.add(number, matches);
-                }
-                Some(Err(error)) => errors.add(number, None, &error.into()),
-                None => {}
-            }
-        }
-        let matches = table.finish(threads).map_err(arrow_error)?;
-        let matches = if population.is_empty() { matches } else { results.join(&matches).map_err(arrow_error)? };
-        Ok((matches, errors.finish().map_err(arrow_error)?))
     }
 }
