@@ -241,25 +241,30 @@ impl FlatView {
         scratch: &mut Scratch,
         held: &mut Vec<u32>,
     ) {
-        scratch.any.clear();
-        scratch.any.resize(piece.len(), 0);
+        let Scratch { any, all, .. } = scratch;
+        any.clear();
         for anchor in anchors {
             let tests = || columns.iter().zip(self.at(anchor));
             if tests().any(|(column, seen)| column.excludes(piece.clone(), seen)) {
                 continue;
             }
-            scratch.all.clear();
-            scratch.all.resize(piece.len(), HELD);
+            // There is one anchor as a rule: its marks are the result.
+            let is_first = any.is_empty();
+            let marks = if is_first { &mut *any } else { &mut *all };
+            marks.clear();
+            marks.resize(piece.len(), HELD);
             for (column, seen) in tests() {
-                column.narrow(piece.clone(), seen, &mut scratch.all);
-                if scratch.all.iter().fold(0, |any, mark| any | mark) == 0 {
+                column.narrow(piece.clone(), seen, marks);
+                if marks.iter().fold(0, |any, mark| any | mark) == 0 {
                     break;
                 }
             }
-            scratch.any.iter_mut().zip(&scratch.all).for_each(|(any, all)| *any |= all);
+            if !is_first {
+                any.iter_mut().zip(&*all).for_each(|(any, all)| *any |= all);
+            }
         }
         let rows = first + piece.start as u32..;
-        held.extend(rows.zip(&scratch.any).filter(|(_, held)| **held != 0).map(|(row, _)| row));
+        held.extend(rows.zip(&*any).filter(|(_, held)| **held != 0).map(|(row, _)| row));
     }
 }
 
