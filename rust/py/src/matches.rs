@@ -140,10 +140,10 @@ fn all_ids(snapshot: &Snapshot) -> Option<StringArray> {
     let (mut bytes, mut offsets) = (Vec::new(), vec![0i32]);
     for part in &snapshot.segments {
         let ids = part.segment.ids();
-        let before = bytes.len();
+        let before = bytes.len() as u32;
         bytes.extend_from_slice(ids.bytes);
         i32::try_from(bytes.len()).ok()?;
-        offsets.extend(ids.offsets.iter().skip(1).map(|offset| (before + *offset as usize) as i32));
+        offsets.extend(ids.offsets.get(1..).unwrap_or_default().iter().map(|offset| (before + offset) as i32));
     }
     let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
     StringArray::try_new(offsets, Buffer::from_vec(bytes), None).ok()
