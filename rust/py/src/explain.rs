@@ -5,7 +5,7 @@ use crate::errors::{Failed, Fields};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use sardonyx_core::document::{Document, Locator};
-use sardonyx_core::index::access::{Atom, accesses};
+use sardonyx_core::index::access::Atom;
 use sardonyx_core::index::{Filter, Snapshot};
 use sardonyx_core::matcher::Inverted;
 use sardonyx_core::xpath::clauses::{Clause, explain_clauses};
@@ -48,11 +48,8 @@ pub(crate) fn explain(
     let mut evaluator = Evaluator::new(document, &symbols, cost_limit);
     let held = evaluator.boolean(query, constants)?;
     let clauses = explain_clauses(&mut evaluator, query, constants, segment.symbols(), None)?;
-    let atoms: Vec<Atom> = signature
-        .access
-        .and_then(|choice| accesses(&query, constants).into_iter().nth(choice as usize))
-        .map(|access| access.atoms.into_vec())
-        .unwrap_or_default();
+    let access = segment.view().access(signature, constants);
+    let atoms: Vec<Atom> = access.map(|access| access.atoms.into_vec()).unwrap_or_default();
     let wanted = segment.stream_of(subscription);
     let stream_matched = wanted == sardonyx_core::index::ANY_STREAM
         || stream.and_then(|name| segment.stream_number(name)) == Some(wanted);

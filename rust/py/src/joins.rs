@@ -96,6 +96,13 @@ impl Joins {
         (refused, accepted)
     }
 
+    /// Removes those of these ids that are joins.
+    pub(crate) fn forget<'i>(&self, ids: impl IntoIterator<Item = &'i str>) {
+        if !self.read().is_empty() {
+            self.unregister(ids);
+        }
+    }
+
     /// Removes joins; gives the ids that were not there.
     pub(crate) fn unregister<'i>(&self, ids: impl IntoIterator<Item = &'i str>) -> Vec<String> {
         let ids: Vec<&str> = ids.into_iter().collect();

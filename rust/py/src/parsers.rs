@@ -3,7 +3,7 @@
 use crate::errors::Failed;
 use crate::settings::Payload;
 use sardonyx_core::document::{Document, Limits, Parser};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A reader of a longer document is not kept: it may hold much memory.
 const LONG_BYTES: usize = 1 << 20;
@@ -21,7 +21,7 @@ impl Parsers {
         Parsers { limits, idle: Mutex::default() }
     }
 
-    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Parser>> {
+    fn idle(&self) -> MutexGuard<'_, Vec<Parser>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -29,13 +29,10 @@ impl Parsers {
     pub(crate) fn parse(&self, payload: &Payload) -> Result<Document, Failed> {
         let waiting = self.idle().pop();
         let mut parser = waiting.unwrap_or_else(|| Parser::new(self.limits.clone()));
-        let (length, document) = match payload {
-            Payload::Bytes(bytes) => (bytes.len(), parser.parse(bytes)),
-            Payload::Text(text) => (text.len(), parser.parse_str(text)),
-        };
-        if length < LONG_BYTES {
+        let document = payload.parse_with(&mut parser);
+        if payload.len() < LONG_BYTES {
             self.idle().push(parser);
         }
-        Ok(document?)
+        document
     }
 }

@@ -189,9 +189,7 @@ pub(crate) fn register(index: &Index, batches: &[Columns]) -> Result<Refused, Fa
     if !transformations.read().is_empty() && !registrations.is_empty() {
         transformations.unregister(registrations.iter().map(|entry| entry.id), limits)?;
     }
-    if !index.join_population().read().is_empty() {
-        index.join_population().unregister(registrations.iter().map(|entry| entry.id));
-    }
+    index.join_population().forget(registrations.iter().map(|entry| entry.id));
     if !registrations.is_empty() || (unparsed.is_empty() && joins.is_empty()) {
         population.register(builder)?;
     }
@@ -223,7 +221,7 @@ pub(crate) fn register(index: &Index, batches: &[Columns]) -> Result<Refused, Fa
                 }
             }));
             population.unregister(ids.iter().map(|id| &**id));
-            index.join_population().unregister(ids.iter().map(|id| &**id));
+            index.join_population().forget(ids.iter().map(|id| &**id));
         }
     });
     if !unparsed.is_empty() {

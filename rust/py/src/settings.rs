@@ -3,7 +3,7 @@
 use crate::errors::{Failed, Fields};
 use pyo3::prelude::*;
 use pyo3::types::PyMapping;
-use sardonyx_core::document::{Doctype, Limits};
+use sardonyx_core::document::{Doctype, Document, Limits, Parser};
 use sardonyx_core::matcher::{SiblingOrder, XPushSettings};
 use sardonyx_core::xpath::parser::QueryLimits;
 
@@ -114,11 +114,24 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Payload {
 
 impl Payload {
     /// Parses it.
-    pub(crate) fn parse(&self, limits: &Limits) -> Result<sardonyx_core::document::Document, Failed> {
+    pub(crate) fn parse(&self, limits: &Limits) -> Result<Document, Failed> {
+        self.parse_with(&mut Parser::new(limits.clone()))
+    }
+
+    /// Parses it with a parser that may have read others before.
+    pub(crate) fn parse_with(&self, parser: &mut Parser) -> Result<Document, Failed> {
         Ok(match self {
-            Payload::Bytes(bytes) => sardonyx_core::document::parse(bytes, limits)?,
-            Payload::Text(text) => sardonyx_core::document::parse_str(text, limits)?,
+            Payload::Bytes(bytes) => parser.parse(bytes)?,
+            Payload::Text(text) => parser.parse_str(text)?,
         })
+    }
+
+    /// Its length in bytes.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Payload::Bytes(bytes) => bytes.len(),
+            Payload::Text(text) => text.len(),
+        }
     }
 
     /// Its decoded text, for positions.

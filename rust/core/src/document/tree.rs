@@ -118,7 +118,7 @@ pub struct Scope {
     /// Declared prefix, empty for the default namespace.
     pub prefix: Box<str>,
     /// Declared URI, empty when the default namespace is switched off.
-    pub uri: Arc<str>,
+    pub uri: Box<str>,
 }
 
 /// The scope that holds only the predeclared `xml` prefix.

@@ -1,6 +1,5 @@
 //! Groups: the signatures of a population by size, for looking at an index.
 
-use super::access::accesses;
 use super::segment::{Segment, Signature};
 use super::snapshot::Snapshot;
 use crate::xpath::display::query_text;
@@ -38,7 +37,7 @@ fn group(segment: &Segment, signature: &Signature) -> Group {
     let query = view.query(signature);
     let mut constants = Vec::new();
     view.constants(signature, signature.rows.start, &mut constants);
-    let access = signature.access.and_then(|choice| accesses(&query, &constants).into_iter().nth(choice as usize));
+    let access = view.access(signature, &constants);
     Group {
         rows: signature.rows.len() as u32,
         subscriptions: view.subscriptions_of_rows(signature.rows.clone()).len() as u32,

@@ -19,7 +19,7 @@ mod joins;
 mod map;
 pub mod memory;
 mod merging;
-mod parallel;
+pub(crate) mod parallel;
 mod pattern;
 mod population;
 mod postings;

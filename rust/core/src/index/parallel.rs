@@ -8,7 +8,7 @@ use std::thread::ScopedJoinHandle;
 
 /// Processors that this process may use. Asking the system means to read files, which takes longer than to register a
 /// subscription.
-fn processors() -> usize {
+pub(crate) fn processors() -> usize {
     static COUNT: OnceLock<usize> = OnceLock::new();
     *COUNT.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
 }

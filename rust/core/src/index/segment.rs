@@ -1,5 +1,6 @@
 //! A segment: one immutable part of a population, read from its image in place.
 
+use super::access::{Access, accesses};
 use super::columns::Value;
 use super::error::IndexFormatError;
 use super::image::{Image, Section};
@@ -293,6 +294,12 @@ impl<'a> View<'a> {
     #[inline]
     pub fn query(&self, signature: &Signature) -> Query<'a> {
         Query { cells: self.cells, root: signature.root }
+    }
+
+    /// The access predicate of a signature, if it has any; `constants` are those of any of its rows.
+    #[inline]
+    pub fn access(&self, signature: &Signature, constants: &[ConstantRef<'_>]) -> Option<Access> {
+        accesses(&self.query(signature), constants).into_iter().nth(signature.access? as usize)
     }
 
     /// A column: the constants of one slot for all rows of a signature.

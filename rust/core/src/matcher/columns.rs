@@ -176,7 +176,7 @@ impl FlatView {
 
     /// The values at an anchor, test by test.
     fn at(&self, anchor: usize) -> impl Iterator<Item = &[Seen]> + Clone {
-        let tests = self.ends.len().checked_div(self.anchors).unwrap_or(0);
+        let tests = self.ends.len() / self.anchors;
         let ends = &self.ends[anchor * tests..(anchor + 1) * tests];
         let start = (anchor * tests).checked_sub(1).map_or(0, |before| self.ends[before]);
         let starts = std::iter::once(start).chain(ends.iter().copied());

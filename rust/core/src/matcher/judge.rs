@@ -9,7 +9,6 @@ use super::reached::{Candidate, Test};
 use super::results::append;
 use super::verify::Verifier;
 use crate::document::Document;
-use crate::index::access::accesses;
 use crate::index::{Segment, Signature, View};
 use crate::predicates::{GuardList, NO_POSTING, Posting, PredicateIndex, Run};
 use crate::xpath::ast::ConstantRef;
@@ -375,11 +374,12 @@ impl<'a> Judge<'a> {
         let query = view.query(&signature);
         let Kept { flat_plans, flat_views, scratch, .. } = &mut *self.kept;
         let plan = flat_plans.entry(run.signature).or_insert_with(|| {
-            let constant = |slot| view.constant(&signature, signature.rows.start, slot);
-            let constants: Vec<_> = (0..signature.slots).map(constant).collect();
-            let access =
-                signature.access.and_then(|choice| accesses(&query, &constants).into_iter().nth(choice as usize));
-            if signature.plain { FlatPlan::new(&query, access.as_ref()).map(Arc::new) } else { None }
+            if !signature.plain {
+                return None;
+            }
+            let mut constants = Vec::new();
+            view.constants(&signature, signature.rows.start, &mut constants);
+            FlatPlan::new(&query, view.access(&signature, &constants).as_ref()).map(Arc::new)
         });
         let Some(plan) = plan.clone() else { return false };
         let seen = flat_views

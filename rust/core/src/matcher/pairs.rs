@@ -3,46 +3,46 @@
 //! Both have few nodes as a rule, so that all there is to do is to take them up and to compare a few numbers. (Keeping the
 //! branches of a guard for the whole document was no quicker: two joins in three have one of their own.)
 
-use super::places::Scene;
+use super::places::{Scene, branches};
 use crate::document::{Document, NodeId};
 use crate::predicates::joins::{Input, Operand, joins};
 use crate::predicates::{Guard, GuardList, NO_POSTING, Posting};
-use std::num::NonZeroU32;
+use std::num::NonZeroU16;
 
 /// With more nodes to look at, a join is decided as any other.
 const MAX_NODES: usize = 256;
 /// The same for branches of the access posting.
 const MAX_BRANCHES: usize = 8;
 
-/// How far above its node a branch is, see [`Input`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Climb(u16);
+/// An [`Input`] in half the bytes; what does not fit is joined as any other.
+#[derive(Clone, Copy, Debug)]
+struct Climb(NonZeroU16);
 
 impl Climb {
+    const IS_CLIMB: u16 = 1 << 15;
     const GAP: u16 = 1 << 14;
 
     fn new(input: Input) -> Option<Climb> {
         let levels = u16::try_from(input.levels()).ok().filter(|levels| *levels < Climb::GAP)?;
-        Some(Climb(levels | if input.has_gap() { Climb::GAP } else { 0 }))
+        NonZeroU16::new(levels | if input.has_gap() { Climb::GAP } else { 0 } | Climb::IS_CLIMB).map(Climb)
     }
 
-    /// The branches of a node, nearest first.
+    /// The branches of a node.
     #[inline]
     fn branches(self, document: &Document, node: NodeId) -> impl Iterator<Item = NodeId> {
-        let above = |node: NodeId| document.node(node).parent;
-        let nearest = (0..self.0 & !Climb::GAP).fold(node, |at, _| above(at));
-        let has_gap = self.0 & Climb::GAP != 0;
-        std::iter::successors(Some(nearest), move |at| (has_gap && *at != 0).then(|| above(*at)))
+        let word = self.0.get();
+        branches(document, node, u32::from(word & (Climb::GAP - 1)), word & Climb::GAP != 0)
     }
 }
 
 /// A join of the nodes of a run's posting and of its first guard.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pair(NonZeroU32);
+pub(super) struct Pair {
+    access: Climb,
+    guard: Climb,
+}
 
 impl Pair {
-    const IS_PAIR: u32 = 1 << 31;
-
     /// The join of a run, if it is nothing else.
     pub(super) fn new(guard: &Guard, list: &GuardList<'_>) -> Option<Pair> {
         let mut joins = joins(list.joins);
@@ -55,16 +55,7 @@ impl Pair {
             (Operand::Posting(1), Operand::Posting(0)) => (other, one),
             _ => return None,
         };
-        let word = u32::from(Climb::new(*access)?.0) << 16 | u32::from(Climb::new(*guard)?.0);
-        NonZeroU32::new(word | Pair::IS_PAIR).map(Pair)
-    }
-
-    fn access(self) -> Climb {
-        Climb(((self.0.get() & !Pair::IS_PAIR) >> 16) as u16)
-    }
-
-    fn guard(self) -> Climb {
-        Climb(self.0.get() as u16)
+        Some(Pair { access: Climb::new(*access)?, guard: Climb::new(*guard)? })
     }
 }
 
@@ -72,11 +63,10 @@ impl Pair {
 /// `None` if there are too many nodes to look at.
 #[inline]
 pub(super) fn meet(scene: Scene<'_>, access: Posting, guard: Posting, pair: Pair) -> Option<bool> {
-    let (mut branches, mut count) = ([0; MAX_BRANCHES], 0);
-    let climb = pair.access();
+    let (mut found, mut count) = ([0; MAX_BRANCHES], 0);
     let too_many = scene.any(access, |node| {
-        climb.branches(scene.document, node).any(|branch| {
-            let place = branches.get_mut(count);
+        pair.access.branches(scene.document, node).any(|branch| {
+            let place = found.get_mut(count);
             count += 1;
             place.map(|place| *place = branch).is_none()
         })
@@ -84,12 +74,12 @@ pub(super) fn meet(scene: Scene<'_>, access: Posting, guard: Posting, pair: Pair
     if too_many {
         return None;
     }
-    let branches = &branches[..count];
-    let (climb, mut looked_at) = (pair.guard(), 0);
+    let found = &found[..count];
+    let mut looked_at = 0;
     let met = scene.any(guard, |node| {
-        climb.branches(scene.document, node).any(|branch| {
+        pair.guard.branches(scene.document, node).any(|branch| {
             looked_at += 1;
-            looked_at > MAX_NODES || branches.contains(&branch)
+            looked_at > MAX_NODES || found.contains(&branch)
         })
     });
     (looked_at <= MAX_NODES).then_some(met)

@@ -291,6 +291,14 @@ impl Joiner {
     }
 }
 
+/// The branches that a node may lead to: that so many levels up and, where there is a gap, all above it.
+#[inline]
+pub(super) fn branches(document: &Document, node: NodeId, levels: u32, has_gap: bool) -> impl Iterator<Item = NodeId> {
+    let above = |node: NodeId| document.node(node).parent;
+    let nearest = (0..levels).fold(node, |at, _| above(at));
+    std::iter::successors(Some(nearest), move |at| (has_gap && *at != 0).then(|| above(*at)))
+}
+
 /// One input of a join: it takes nodes up to branches and marks those that all inputs before lead to.
 struct Round<'a> {
     document: &'a Document,
@@ -312,24 +320,17 @@ impl Round<'_> {
     /// Takes a node up; whether to stop.
     #[inline]
     fn climb(&mut self, input: Input, node: NodeId) -> bool {
-        let mut at = node;
-        for _ in 0..input.levels() {
-            at = self.document.node(at).parent;
-        }
-        loop {
+        for branch in branches(self.document, node, input.levels(), input.has_gap()) {
             let Some(left) = self.budget.checked_sub(1) else {
                 self.exhausted = true;
                 return true;
             };
             *self.budget = left;
-            if self.meet(at) {
+            if self.meet(branch) {
                 return true;
             }
-            if at == 0 || !input.has_gap() {
-                return false;
-            }
-            at = self.document.node(at).parent;
         }
+        false
     }
 
     #[inline]

@@ -1,6 +1,7 @@
 //! Parsing in bulk: the other processors parse, and this one takes what is parsed in the order in which it was given.
 
 use super::population::Registration;
+use crate::index::parallel::processors;
 use crate::xpath::parser::QueryLimits;
 use crate::xquery::error::XQueryError;
 use crate::xquery::parser::{StaticContext, parse};
@@ -38,11 +39,7 @@ pub fn parse_all<'b, T>(
     limits: QueryLimits,
     take: impl FnOnce(&mut dyn Iterator<Item = Parsed<'b>>) -> T,
 ) -> T {
-    let others = match unparsed.len() / THREAD {
-        // Asking for the number of processors takes longer than to parse a few.
-        0 => 0,
-        most => std::thread::available_parallelism().map_or(1, usize::from).saturating_sub(1).min(most),
-    };
+    let others = (processors() - 1).min(unparsed.len() / THREAD);
     if others == 0 {
         return take(&mut unparsed.iter().map(|given| parse_one(given, limits)));
     }

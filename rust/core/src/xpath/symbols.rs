@@ -168,13 +168,7 @@ impl DocumentSymbols {
 
     /// As [`Self::new`], reusing the memory of an earlier document.
     pub fn fill(&mut self, document: &Document, find: impl Fn(NameTest<'_>) -> Option<Symbol>) {
-        self.expanded.clear();
-        self.local.clear();
-        self.namespace.clear();
-        for name in document.names() {
-            self.push(symbols_of(name, &find));
-        }
-        self.finish();
+        self.fill_by(document, |name| symbols_of(name, &find));
     }
 
     /// As [`Self::fill`] with the same `find` as for the documents before, whose names need not be looked up again.
@@ -184,22 +178,20 @@ impl DocumentSymbols {
         remembered: &mut RememberedSymbols,
         find: impl Fn(NameTest<'_>) -> Option<Symbol>,
     ) {
+        self.fill_by(document, |name| remembered.symbols_of(name, &find));
+    }
+
+    #[inline]
+    fn fill_by(&mut self, document: &Document, mut symbols_of: impl FnMut(&Name) -> [Symbol; 3]) {
         self.expanded.clear();
         self.local.clear();
         self.namespace.clear();
         for name in document.names() {
-            self.push(remembered.symbols_of(name, &find));
+            let [expanded, local, namespace] = symbols_of(name);
+            self.expanded.push(expanded);
+            self.local.push(local);
+            self.namespace.push(namespace);
         }
-        self.finish();
-    }
-
-    fn push(&mut self, [expanded, local, namespace]: [Symbol; 3]) {
-        self.expanded.push(expanded);
-        self.local.push(local);
-        self.namespace.push(namespace);
-    }
-
-    fn finish(&mut self) {
         self.loose = self.local.iter().chain(&self.namespace).any(|symbol| *symbol != NO_SYMBOL);
     }
 
