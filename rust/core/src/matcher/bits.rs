@@ -47,6 +47,12 @@ impl BitSet {
         self.words[member as usize / 64] & 1 << (member % 64) != 0
     }
 
+    /// The members that are the bits of one word.
+    #[inline]
+    pub(super) fn word(&self, word: u32) -> u64 {
+        self.words[word as usize]
+    }
+
     /// Removes all members.
     pub(super) fn clear(&mut self) {
         for word in self.touched.drain(..) {
@@ -58,4 +64,14 @@ impl BitSet {
     pub(super) fn memory_bytes(&self) -> usize {
         self.words.capacity() * 8 + self.touched.capacity() * 4
     }
+}
+
+/// The numbers of the bits that are set.
+pub(super) fn numbers(mut word: u64) -> impl Iterator<Item = u32> + Clone {
+    std::iter::from_fn(move || {
+        let bit = word.trailing_zeros();
+        let some = word != 0;
+        word &= word.wrapping_sub(1);
+        some.then_some(bit)
+    })
 }

@@ -4,6 +4,7 @@
 //! anchor with constants, `/stock[symbol = ? and price > ? and price < ?]`. The values are looked up once per document;
 //! then a row costs a few comparisons over columns, written so that the compiler can use wide instructions.
 
+use super::bits::numbers;
 use crate::document::{Document, NodeId};
 use crate::index::access::{Access, Atom, AtomTest};
 use crate::index::{Signature, Value, View, ZONE_ROWS, Zones};
@@ -206,7 +207,7 @@ impl FlatView {
                 let masks: SmallVec<[u64; 4]> =
                     (0..self.anchors).map(|anchor| self.left(&columns, anchor, some.clone())).collect();
                 let any = masks.iter().fold(0, |all, mask| all | mask);
-                let left = bits(any).map(|bit| {
+                let left = numbers(any).map(|bit| {
                     let start = (from + bit as usize) * ZONE_ROWS;
                     (bit, local.start.max(start)..local.end.min(start + ZONE_ROWS))
                 });
@@ -280,16 +281,6 @@ fn touch(columns: &[Column<'_>], pieces: impl Iterator<Item = Range<usize>>) {
         }
     }
     black_box(sum);
-}
-
-/// The numbers of the bits that are set.
-fn bits(mut word: u64) -> impl Iterator<Item = u32> + Clone {
-    std::iter::from_fn(move || {
-        let bit = word.trailing_zeros();
-        let some = word != 0;
-        word &= word.wrapping_sub(1);
-        some.then_some(bit)
-    })
 }
 
 /// The blocks in which some constant may satisfy `value op constant`, as bits. Free of branches on the data.

@@ -2,7 +2,7 @@
 //!
 //! What is joined and why that decides is said in the index, where joins are made.
 
-use super::bits::BitSet;
+use super::bits::{BitSet, numbers};
 use crate::document::{Document, NodeId};
 use crate::predicates::joins::{Input, Operand, joins};
 use crate::predicates::{FIRST_GUARDS, Guard, GuardList, NO_POSTING, Posting};
@@ -19,35 +19,89 @@ const BUDGET: usize = 4096;
 
 /// The nodes at which postings were hit, of those for which it matters.
 ///
-/// Many postings are hit by the same nodes: those of one state of the path automaton, or of one value in a state. So
-/// there are lists of nodes, each with its postings. Most of these nobody asks for; [`Located`] is where to look one up.
+/// Many postings are hit by the same nodes: those of one state of the path automaton, or of one value in a state. Which
+/// postings that are is noted down when the [`Source`] is first met. If a document meets it, there is a list of its nodes.
+/// Most of these nobody asks for; [`Located`] is where to look one up.
 #[derive(Debug, Default)]
 pub(super) struct Places {
-    lists: Vec<List>,
+    /// Of all sources, until they are forgotten.
+    words: Vec<Word>,
     postings: Vec<Posting>,
+    lists: Vec<List>,
     nodes: Vec<(NodeId, u32)>,
+}
+
+/// Postings that are the bits of one word of a [`BitSet`].
+#[derive(Clone, Copy, Debug)]
+struct Word {
+    word: u32,
+    bits: u64,
+}
+
+/// The postings that are hit together: some as words, as those of a state are neighbours, some one by one.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Source {
+    words: Range<u32>,
+    postings: Range<u32>,
+}
+
+impl Source {
+    /// Whether there are none.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.words.is_empty() && self.postings.is_empty()
+    }
 }
 
 #[derive(Debug)]
 struct List {
-    postings: Range<u32>,
+    source: Source,
     first: u32,
     count: u32,
 }
 
 impl Places {
-    /// Forgets everything.
+    /// Forgets the document before.
     pub(super) fn clear(&mut self) {
         self.lists.clear();
-        self.postings.clear();
         self.nodes.clear();
     }
 
-    /// A new list, for these postings.
-    pub(super) fn list(&mut self, postings: &[Posting]) -> ListId {
+    /// A new source of neighbouring postings, in ascending order.
+    pub(super) fn source_of_neighbours(&mut self, postings: impl IntoIterator<Item = Posting>) -> Source {
+        let start = self.words.len();
+        for posting in postings {
+            let (word, bits) = (posting / u64::BITS, 1 << (posting % u64::BITS));
+            match self.words[start..].last_mut() {
+                Some(last) if last.word == word => last.bits |= bits,
+                _ => self.words.push(Word { word, bits }),
+            }
+        }
+        Source { words: start as u32..self.words.len() as u32, postings: 0..0 }
+    }
+
+    /// A new source.
+    pub(super) fn source(&mut self, postings: &[Posting]) -> Source {
         let start = self.postings.len() as u32;
         self.postings.extend_from_slice(postings);
-        self.lists.push(List { postings: start..self.postings.len() as u32, first: END, count: 0 });
+        Source { words: 0..0, postings: start..self.postings.len() as u32 }
+    }
+
+    /// Forgets all sources, but for those that the document met.
+    pub(super) fn forget(&mut self) {
+        let (words, postings) = (std::mem::take(&mut self.words), std::mem::take(&mut self.postings));
+        for List { source, .. } in &mut self.lists {
+            let start = (self.words.len() as u32, self.postings.len() as u32);
+            self.words.extend_from_slice(&words[source.words.start as usize..source.words.end as usize]);
+            self.postings.extend_from_slice(&postings[source.postings.start as usize..source.postings.end as usize]);
+            source.words = start.0..self.words.len() as u32;
+            source.postings = start.1..self.postings.len() as u32;
+        }
+    }
+
+    /// A new list, for the nodes of this source.
+    pub(super) fn list(&mut self, source: &Source) -> ListId {
+        self.lists.push(List { source: source.clone(), first: END, count: 0 });
         (self.lists.len() - 1) as ListId
     }
 
@@ -60,9 +114,14 @@ impl Places {
         list.count += 1;
     }
 
-    /// Bytes in use.
+    /// Bytes of the sources.
+    pub(super) fn source_bytes(&self) -> usize {
+        self.words.len() * size_of::<Word>() + self.postings.len() * size_of::<Posting>()
+    }
+
+    /// Bytes of the lists.
     pub(super) fn memory_bytes(&self) -> usize {
-        self.lists.capacity() * size_of::<List>() + self.postings.capacity() * 4 + self.nodes.capacity() * 8
+        self.lists.capacity() * size_of::<List>() + self.nodes.capacity() * 8
     }
 }
 
@@ -112,15 +171,25 @@ impl Located {
 
     /// Looks up what was asked for.
     pub(super) fn find(&mut self, places: &Places) {
-        for (number, list) in places.lists.iter().enumerate() {
-            for posting in &places.postings[list.postings.start as usize..list.postings.end as usize] {
+        for (number, List { source, .. }) in places.lists.iter().enumerate() {
+            for Word { word, bits } in &places.words[source.words.start as usize..source.words.end as usize] {
+                for bit in numbers(self.wanted.word(*word) & bits) {
+                    self.link(word * u64::BITS + bit, number as ListId);
+                }
+            }
+            for posting in &places.postings[source.postings.start as usize..source.postings.end as usize] {
                 if self.wanted.contains(*posting) {
-                    let first = &mut self.first[*posting as usize];
-                    self.links.push(Link { posting: *posting, list: number as ListId, next: *first });
-                    *first = (self.links.len() - 1) as u32;
+                    self.link(*posting, number as ListId);
                 }
             }
         }
+    }
+
+    #[inline]
+    fn link(&mut self, posting: Posting, list: ListId) {
+        let first = &mut self.first[posting as usize];
+        self.links.push(Link { posting, list, next: *first });
+        *first = (self.links.len() - 1) as u32;
     }
 
     /// Bytes in use.

@@ -1,7 +1,7 @@
 //! From a document to the postings it hits, and what they lead to: one walk over its tree with the shared automata.
 
 use super::bits::BitSet;
-use super::places::{ListId, Places};
+use super::places::{ListId, Places, Source};
 use super::probes::{PROBE_BATCH, Values};
 use super::reached::{Candidate, Found, Reach, Reached, Test, all_postings, always};
 use crate::document::{Document, NodeId, NodeKind};
@@ -20,7 +20,7 @@ pub(super) struct Accepts {
     /// Existence postings of paths whose uniqueness matters.
     anchors: Box<[Posting]>,
     /// Existence postings of paths whose places matter, and, for the document of the stamp, where they are noted down.
-    located: Box<[Posting]>,
+    located: Source,
     places: ListId,
     /// What the paths' existence leads to.
     exists: Reach,
@@ -169,16 +169,17 @@ impl Walker {
     }
 
     fn start(&mut self, index: &Index<'_>) -> StateId {
-        let reached = &mut self.reached;
-        self.paths.start(&index.trie, &mut |nodes| Accepts::new(index, reached, nodes))
+        let Walker { paths, reached, places, .. } = self;
+        paths.start(&index.trie, &mut |nodes| Accepts::new(index, reached, places, nodes))
     }
 
     #[inline]
     fn step(&mut self, index: &Index<'_>, above: StateId, class: Class) -> StateId {
-        let reached = &mut self.reached;
-        let before = reached.memory_bytes();
-        let state = self.paths.step(&index.trie, above, class, &mut |nodes| Accepts::new(index, reached, nodes));
-        self.paths.charge(self.reached.memory_bytes() - before);
+        let Walker { paths, reached, places, .. } = self;
+        let before = reached.memory_bytes() + places.source_bytes();
+        let attach = &mut |nodes: &[TrieNode]| Accepts::new(index, reached, places, nodes);
+        let state = paths.step(&index.trie, above, class, attach);
+        paths.charge(reached.memory_bytes() + places.source_bytes() - before);
         state
     }
 
@@ -192,10 +193,11 @@ impl Walker {
         }
         self.values.clear();
         self.reached.clear();
-        let reached = &mut self.reached;
-        self.paths.clear(&mut self.open, &mut |nodes| Accepts::new(index, reached, nodes));
-        self.paths.charge(self.reached.memory_bytes());
-        self.paths.make_room();
+        self.places.forget();
+        let Walker { paths, reached, places, .. } = self;
+        paths.clear(&mut self.open, &mut |nodes| Accepts::new(index, reached, places, nodes));
+        paths.charge(reached.memory_bytes() + places.source_bytes());
+        paths.make_room();
     }
 
     /// A node is in a state; the flags of the state.
@@ -235,14 +237,16 @@ impl Walker {
 }
 
 impl Accepts {
-    fn new(index: &Index<'_>, reached: &mut Reached, nodes: &[TrieNode]) -> Accepts {
+    fn new(index: &Index<'_>, reached: &mut Reached, places: &mut Places, nodes: &[TrieNode]) -> Accepts {
         let predicates = &index.predicates;
         let of = |node: &TrieNode| predicates.node_flags[*node as usize];
         let probed = flags::STRING_EQUAL | flags::NUMBER_EQUAL | flags::PATTERN;
-        let with = |flag: u8| {
+        let with = |flag: u8| -> Box<[Posting]> {
             let nodes = nodes.iter().filter(move |node| of(node) & flag != 0);
             nodes.map(|node| predicates.node_postings[*node as usize]).collect()
         };
+        let mut located = with(flags::PLACES);
+        located.sort_unstable();
         let postings = nodes.iter().map(|node| predicates.node_postings[*node as usize]);
         let mut exists: Vec<Posting> = postings.filter(|posting| *posting != NO_POSTING).collect();
         // Neighbouring postings have neighbouring rows.
@@ -251,7 +255,7 @@ impl Accepts {
             stamp: 0,
             again: 0,
             anchors: with(flags::ANCHOR),
-            located: with(flags::PLACES),
+            located: places.source_of_neighbours(located),
             places: 0,
             exists: reached.add(exists, predicates, &index.view),
             probed: nodes.iter().copied().filter(|node| of(node) & probed != 0).collect(),

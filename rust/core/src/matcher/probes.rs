@@ -3,7 +3,7 @@
 //! What is read here is scattered over memory, and each part says where the next one is. So values are looked up many
 //! at a time, one part of all of them before the next part of any: the processor then waits for many lines at once.
 
-use super::places::ListId;
+use super::places::{ListId, Source};
 use super::postings::{Index, Walker};
 use super::reached::Reach;
 use crate::document::{Document, NodeId};
@@ -12,7 +12,6 @@ use crate::predicates::{FoundString, Patterns, Posting, ProbeKind, Strings, cons
 use crate::xpath::evaluate::number::to_number;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
-use std::ops::Range;
 
 /// Values that are looked up together.
 pub(super) const PROBE_BATCH: usize = 64;
@@ -25,7 +24,7 @@ struct ValueHit {
     /// What its postings lead to.
     reach: Reach,
     /// The postings if it matters where they were hit, and, for the document of the stamp, where that is noted down.
-    postings: Range<u32>,
+    source: Source,
     places: ListId,
 }
 
@@ -38,6 +37,7 @@ pub(super) struct Values {
     /// By state, and kind and number of a constant.
     numbers: HashMap<(StateId, u64), u32, FixedState>,
     hits: Vec<ValueHit>,
+    /// Of the value that is made.
     postings: Vec<Posting>,
     /// Of the batch: the constants that values pass, and where what they hit is.
     passed: Vec<(StateId, NodeId, u64)>,
@@ -52,7 +52,6 @@ impl Values {
     pub(super) fn clear(&mut self) {
         self.numbers.clear();
         self.hits.clear();
-        self.postings.clear();
     }
 }
 
@@ -149,20 +148,18 @@ impl Walker {
     fn make_value(&mut self, index: &Index<'_>, state: StateId, constant: u64) -> u32 {
         let accepts = self.paths.attached(state);
         let is_located = accepts.flags & flags::VALUE_PLACES != 0;
-        let postings = &mut self.values.postings;
-        let first = postings.len();
+        let Values { postings, hits, numbers, .. } = &mut self.values;
+        postings.clear();
         let probe = |node| index.predicates.probe(node, constant);
         postings.extend(accepts.probed.iter().filter_map(|node| probe(*node)));
-        let before = self.reached.memory_bytes();
-        let reach = self.reached.add(postings[first..].iter().copied(), &index.predicates, &index.view);
-        if !is_located {
-            postings.truncate(first);
-        }
-        let postings = first as u32..postings.len() as u32;
-        self.paths.charge(self.reached.memory_bytes() - before + postings.len() * 4 + VALUE_HIT_BYTES);
-        let number = self.values.hits.len() as u32;
-        self.values.hits.push(ValueHit { stamp: 0, reach, postings, places: 0 });
-        self.values.numbers.insert((state, constant), number);
+        let before = self.reached.memory_bytes() + self.places.source_bytes();
+        let reach = self.reached.add(postings.iter().copied(), &index.predicates, &index.view);
+        let source = if is_located { self.places.source(postings) } else { Source::default() };
+        let bytes = self.reached.memory_bytes() + self.places.source_bytes() - before;
+        self.paths.charge(bytes + VALUE_HIT_BYTES);
+        let number = hits.len() as u32;
+        hits.push(ValueHit { stamp: 0, reach, source, places: 0 });
+        numbers.insert((state, constant), number);
         number
     }
 
@@ -173,12 +170,11 @@ impl Walker {
         if hit.stamp != self.document_number {
             hit.stamp = self.document_number;
             self.reached.hit(&hit.reach, &mut self.hit, &mut self.found);
-            if !hit.postings.is_empty() {
-                let postings = hit.postings.start as usize..hit.postings.end as usize;
-                hit.places = self.places.list(&self.values.postings[postings]);
+            if !hit.source.is_empty() {
+                hit.places = self.places.list(&hit.source);
             }
         }
-        if !hit.postings.is_empty() {
+        if !hit.source.is_empty() {
             self.places.add(hit.places, node);
         }
     }
