@@ -147,9 +147,10 @@ impl Population {
             writer = self.shared.wait(writer);
         }
         writer.compacting -= 1;
-        let segments = &self.snapshot().segments;
+        let segments = self.snapshot().segments.clone();
         if segments.len() > 1 || segments.iter().any(|part| part.removed.count() > 0) {
-            self.shared.merge(writer, segments.clone())?;
+            let mut merged = self.shared.merge(writer, segments)?;
+            merged.wait();
         } else {
             drop(writer);
             self.shared.merged.notify_all();
@@ -196,8 +197,8 @@ impl Shared {
         drop(former);
     }
 
-    /// Merges segments of the current snapshot; the lock is given up while that takes.
-    fn merge(&self, mut writer: MutexGuard<'_, Writer>, parts: Vec<SnapshotSegment>) -> Result<(), CapacityError> {
+    /// Merges segments of the current snapshot, which are returned; the lock is given up while that takes.
+    fn merge(&self, mut writer: MutexGuard<'_, Writer>, parts: Vec<SnapshotSegment>) -> Result<Retired, CapacityError> {
         writer.merging = parts.iter().map(|part| part.segment.number()).collect();
         drop(writer);
         let reserved = Reserved(self);
@@ -220,8 +221,7 @@ impl Shared {
         self.publish(next);
         drop(writer);
         drop(reserved);
-        free_unused(parts);
-        Ok(())
+        Ok(Retired(parts))
     }
 
     /// Starts a thread that merges what is due, if there is anything and nobody merges.
@@ -247,20 +247,26 @@ impl Shared {
 /// Merges until nothing is due, or the population is gone.
 fn merge_all_due(shared: &Weak<Shared>) {
     work_in_background();
+    let mut retired = Retired::default();
     while let Some(shared) = shared.upgrade() {
         let _panic = PanicGuard(&shared);
         let mut writer = shared.write();
         while !writer.merging.is_empty() || writer.compacting > 0 {
             writer = shared.wait(writer);
         }
-        let segments = &shared.snapshot().segments;
-        let Some(chosen) = aside(segments) else {
-            return shared.stop_merging(writer, None);
+        let segments = shared.snapshot().segments.clone();
+        let Some(chosen) = aside(&segments) else {
+            shared.stop_merging(writer, None);
+            break;
         };
-        if let Err(failure) = shared.merge(writer, segments[chosen].to_vec()) {
-            return shared.stop_merging(shared.write(), Some(failure));
+        let parts = segments[chosen].to_vec();
+        drop(segments);
+        match shared.merge(writer, parts) {
+            Ok(merged) => retired.add(merged),
+            Err(failure) => return shared.stop_merging(shared.write(), Some(failure)),
         }
     }
+    retired.wait();
 }
 
 /// Ends the reservation of the segments that are being merged, however the merge ends.
@@ -284,12 +290,30 @@ impl Drop for PanicGuard<'_> {
     }
 }
 
-/// Lets go of segments after the matches that still read them, so that not one of those has to free the memory.
-fn free_unused(parts: Vec<SnapshotSegment>) {
-    for _ in 0..100 {
-        if parts.iter().all(|part| Arc::strong_count(&part.segment) == 1) {
-            return;
+/// Segments that were merged. They are let go of after the matches that still read them, so that not one of those has
+/// to free the memory.
+#[derive(Default)]
+struct Retired(Vec<SnapshotSegment>);
+
+impl Retired {
+    /// Adds some, and lets go of those that nobody reads any more.
+    fn add(&mut self, more: Retired) {
+        self.0.extend(more.0);
+        self.free_unused();
+    }
+
+    fn free_unused(&mut self) {
+        self.0.retain(|part| Arc::strong_count(&part.segment) > 1);
+    }
+
+    /// Waits a little for those who read them.
+    fn wait(&mut self) {
+        for _ in 0..100 {
+            self.free_unused();
+            if self.0.is_empty() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(1));
         }
-        std::thread::sleep(Duration::from_millis(1));
     }
 }
