@@ -66,7 +66,7 @@ class SubscriptionBatch:
     """A part of a population, ready for the core."""
 
     table: pa.Table
-    """The rows, in the shape of `SCHEMA`."""
+    """The rows, with the columns of `SCHEMA`; those that say nothing may be absent."""
     rejected: tuple[DeadLetter, ...] = ()
     """What was refused on the way."""
     locate: Callable[[int], str] | None = None
@@ -227,10 +227,21 @@ def from_table(
 
     Raises `InvalidFieldError` when a column is missing or has a type that can not be read; single bad rows are refused.
     """
-    columns = _read_columns(table)
+    given = _read_columns(table)
+    names, queries = given["subscription_id"], given["query"]
+    if (
+        defaults is None
+        and "language" not in given
+        and not names.null_count + queries.null_count
+        and _holds_no_empty(names)
+    ):
+        # As a rule nothing is refused and little is given. Whoever registers a few at a time beside a thread that
+        # matches should not keep the interpreter busy with more than that.
+        return SubscriptionBatch(table=pa.table(given), locate=locate)
+    columns = _with_absent(given, table.num_rows)
     bad = pc.or_(pc.is_null(columns["subscription_id"]), pc.is_null(columns["query"]))
     bad = pc.or_(bad, pc.fill_null(pc.equal(columns["subscription_id"], ""), False))
-    if "language" in table.column_names:
+    if "language" in given:
         language = columns["language"]
         known = pc.is_in(language, pa.array([*LANGUAGES, None], pa.string()))
         partial = pc.and_(columns["ignore_namespaces"], pc.fill_null(pc.not_equal(language, "xpath"), False))
@@ -263,6 +274,7 @@ def from_table(
 
 
 def _read_columns(table: pa.Table) -> dict[str, pa.ChunkedArray]:
+    """The columns of `SCHEMA` that are given."""
     names = table.column_names
     key = "subscription_id" if "subscription_id" in names else "id"
     for needed in (key, "query"):
@@ -270,23 +282,34 @@ def _read_columns(table: pa.Table) -> dict[str, pa.ChunkedArray]:
             raise InvalidFieldError(
                 f"there must be one column {needed!r}; the columns are {', '.join(map(repr, names)) or 'none'}"
             )
-    return {
-        "subscription_id": _text(table, key),
-        "query": _text(table, "query"),
-        "namespaces": _prefix_maps(table) if "namespaces" in names else _nulls(table, pa.string()),
-        "ignore_namespaces": _flags(table, "ignore_namespaces"),
-        "stream": _text(table, "stream") if "stream" in names else _nulls(table, pa.string()),
-        "language": _text(table, "language") if "language" in names else _nulls(table, pa.string()),
-        "notify_empty": _flags(table, "notify_empty"),
+    readers = {
+        "namespaces": _prefix_maps,
+        "ignore_namespaces": _flags,
+        "stream": _text,
+        "language": _text,
+        "notify_empty": _flags,
     }
+    given = {name: read(table, name) for name, read in readers.items() if name in names}
+    return {"subscription_id": _text(table, key), "query": _text(table, "query"), **given}
 
 
-def _nulls(table: pa.Table, kind: pa.DataType) -> pa.ChunkedArray:
-    return pa.chunked_array([pa.nulls(table.num_rows, kind)], kind)
+def _holds_no_empty(names: pa.ChunkedArray) -> bool:
+    return bool(pc.index(names, pa.scalar("", pa.string())).as_py() < 0)
+
+
+def _with_absent(given: Mapping[str, pa.ChunkedArray], rows: int) -> dict[str, pa.ChunkedArray]:
+    """All columns of `SCHEMA`: those that are not given say nothing."""
+    nothing: dict[pa.DataType, pa.Array] = {
+        pa.string(): pa.nulls(rows, pa.string()),
+        pa.bool_(): pa.repeat(False, rows),
+    }
+    return {item.name: given.get(item.name, pa.chunked_array([nothing[item.type]])) for item in SCHEMA}
 
 
 def _text(table: pa.Table, name: str) -> pa.ChunkedArray:
     column = table.column(name)
+    if pa.types.is_string(column.type):
+        return column
     if pa.types.is_floating(column.type) or pa.types.is_nested(column.type) or pa.types.is_boolean(column.type):
         raise InvalidFieldError(f"column {name!r} has type {column.type}; it must hold strings")
     try:
@@ -298,8 +321,6 @@ def _text(table: pa.Table, name: str) -> pa.ChunkedArray:
 
 
 def _flags(table: pa.Table, name: str) -> pa.ChunkedArray:
-    if name not in table.column_names:
-        return pa.chunked_array([pa.repeat(False, table.num_rows)])
     column = table.column(name)
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
         column = pc.if_else(pc.equal(column, ""), None, column)
@@ -309,8 +330,8 @@ def _flags(table: pa.Table, name: str) -> pa.ChunkedArray:
         raise InvalidFieldError(f"column {name!r} must hold true or false: {error}") from None
 
 
-def _prefix_maps(table: pa.Table) -> pa.ChunkedArray:
-    column = table.column("namespaces")
+def _prefix_maps(table: pa.Table, name: str) -> pa.ChunkedArray:
+    column = table.column(name)
     if pa.types.is_map(column.type) or pa.types.is_struct(column.type):
         is_map = pa.types.is_map(column.type)
         texts = []
@@ -318,7 +339,7 @@ def _prefix_maps(table: pa.Table) -> pa.ChunkedArray:
             pairs = value if value is None or is_map else [(k, v) for k, v in value.items() if v is not None]
             texts.append(None if pairs is None else json.dumps(dict(pairs)))
         return pa.chunked_array([pa.array(texts, pa.string())])
-    text = _text(table, "namespaces")
+    text = _text(table, name)
     return pc.if_else(pc.equal(text, ""), None, text)
 
 

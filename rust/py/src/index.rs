@@ -195,8 +195,8 @@ impl Index {
 
     fn register<'py>(&self, py: Python<'py>, table: AnyRecordBatch) -> PyResult<Bound<'py, PyList>> {
         let (batches, _) = table.into_table()?.into_inner();
-        let columns = batches.iter().map(Columns::new).collect::<PyResult<Vec<_>>>()?;
         let refused = work(py, || {
+            let columns = batches.iter().map(Columns::new).collect::<PyResult<Vec<_>>>()?;
             let refused = registration::register(self, &columns)?;
             if columns.iter().map(|columns| columns.ids.len()).sum::<usize>() >= LARGE_BATCH {
                 memory::give_back();
@@ -354,25 +354,22 @@ impl Index {
     ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
         let matcher = matcher_named(matcher)?;
         let payloads = chunks(payloads)?;
-        let streams = match streams {
-            None => None,
-            Some(array) => {
-                Some(chunks(array)?.iter().map(|chunk| strings(chunk, "streams")).collect::<PyResult<Vec<_>>>()?)
-            }
-        };
+        let streams = streams.map(chunks).transpose()?;
+        let is_streamed = streams.is_some();
         let count: usize = payloads.iter().map(|chunk| chunk.len()).sum();
         if u32::try_from(count).is_err() {
             return Err(PyValueError::new_err(format!("{count} documents in one batch; at most 4294967295 fit")));
         }
-        let mut names: Vec<Option<&str>> = Vec::new();
-        if let Some(streams) = &streams {
-            names.extend(streams.iter().flat_map(|chunk| chunk.iter()));
-            if names.len() != count {
-                return Err(PyValueError::new_err(format!("{count} payloads and {} streams", names.len())));
+        let (matches, errors) = work(py, || {
+            let streams = streams.iter().flatten().map(|chunk| strings(chunk, "streams"));
+            let streams = streams.collect::<PyResult<Vec<_>>>()?;
+            let names: Vec<Option<&str>> = streams.iter().flat_map(|chunk| chunk.iter()).collect();
+            if is_streamed && names.len() != count {
+                let message = format!("{count} payloads and {} streams", names.len());
+                return Err(PyValueError::new_err(message).into());
             }
-        }
-        let inputs = rows(&payloads, &names)?;
-        let (matches, errors) = work(py, || self.match_inputs(&inputs, threads, matcher))?;
+            self.match_inputs(&rows(&payloads, &names)?, threads, matcher)
+        })?;
         Ok((PyRecordBatch::new(matches).into_pyarrow(py)?, PyRecordBatch::new(errors).into_pyarrow(py)?))
     }
 

@@ -445,8 +445,8 @@ impl JoinState {
         threads: usize,
         then: impl FnOnce(&Population, Vec<Message<'c>>, ErrorTable) -> Result<T, Failed> + Send,
     ) -> PyResult<T> {
-        let rows = columns.rows()?;
         work(py, || {
+            let rows = columns.rows()?;
             let mut errors = ErrorTable::default();
             let population = index.join_population().read();
             let messages = self.messages(&population, index, columns, &rows, threads, &mut errors);
