@@ -4,7 +4,7 @@
 //! The cost of a document depends on the postings it hits, not on the number of subscriptions.
 
 use super::judge::{self, Judge, Judgement, Kept, RowCounts};
-use super::postings::{Walker, resolve};
+use super::postings::{Index, Walker, resolve};
 use super::results::Matches;
 use crate::document::Document;
 use crate::index::{Segment, Snapshot};
@@ -34,7 +34,7 @@ impl Default for Settings {
 struct Shared {
     segment: Weak<Segment>,
     patterns: Arc<OnceLock<Patterns>>,
-    idle: Vec<Part>,
+    idle: Vec<Box<Part>>,
 }
 
 /// What one worker keeps for one segment between documents.
@@ -71,7 +71,7 @@ pub struct Inverted {
 /// The caches of one thread for the segments of one snapshot; give it back with [`Inverted::give_back`].
 #[derive(Debug)]
 pub struct Worker {
-    parts: Vec<(u64, Part)>,
+    parts: Vec<(u64, Box<Part>)>,
 }
 
 impl Inverted {
@@ -98,13 +98,15 @@ impl Inverted {
                     patterns: Arc::default(),
                     idle: Vec::new(),
                 });
-                let own = shared.idle.pop().unwrap_or_else(|| Part {
-                    patterns: shared.patterns.clone(),
-                    walker: Walker::new(self.settings.path_cache_bytes),
-                    symbols: DocumentSymbols::default(),
-                    remembered: RememberedSymbols::default(),
-                    kept: Kept::default(),
-                    rows: RowCounts::default(),
+                let own = shared.idle.pop().unwrap_or_else(|| {
+                    Box::new(Part {
+                        patterns: shared.patterns.clone(),
+                        walker: Walker::new(self.settings.path_cache_bytes),
+                        symbols: DocumentSymbols::default(),
+                        remembered: RememberedSymbols::default(),
+                        kept: Kept::default(),
+                        rows: RowCounts::default(),
+                    })
                 });
                 (segment.number(), own)
             })
@@ -149,11 +151,12 @@ impl Inverted {
         let mut matches = Matches::default();
         for (number, (part, (_, own))) in snapshot.segments.iter().zip(&mut worker.parts).enumerate() {
             let segment = &*part.segment;
+            let index = Index::new(segment);
             resolve(segment, document, &mut own.symbols, &mut own.remembered);
-            own.walker.walk(segment, &own.patterns, document, &own.symbols);
+            own.walker.walk(&index, &own.patterns, document, &own.symbols);
             let satisfied = std::mem::take(&mut own.walker.found.satisfied);
             let limit = self.settings.cost_limit;
-            let judge = Judge::new(segment, &own.walker, document, &own.symbols, &mut own.kept, limit, satisfied);
+            let judge = Judge::new(&index, &own.walker, document, &own.symbols, &mut own.kept, limit, satisfied);
             let Judgement { satisfied, failed, rows } = judge.run_all();
             own.rows += rows;
             own.walker.expected = satisfied.len();
@@ -170,7 +173,8 @@ impl Inverted {
         let mut walker = Walker::new(self.settings.path_cache_bytes);
         let mut symbols = DocumentSymbols::default();
         resolve(segment, document, &mut symbols, &mut RememberedSymbols::default());
-        walker.walk(segment, &OnceLock::new(), document, &symbols);
-        judge::leads_to(segment, &walker, row)
+        let index = Index::new(segment);
+        walker.walk(&index, &OnceLock::new(), document, &symbols);
+        judge::leads_to(&index, &walker, row)
     }
 }

@@ -4,12 +4,12 @@ use super::bits::BitSet;
 use super::columns::{FlatPlan, FlatView, Scratch};
 use super::pairs::{Pair, meet};
 use super::places::{Joiner, Located, Operands, Scene};
-use super::postings::Walker;
+use super::postings::{Index, Walker};
 use super::reached::{Candidate, Test};
 use super::results::append;
 use super::verify::Verifier;
 use crate::document::Document;
-use crate::index::{Segment, Signature, View};
+use crate::index::{Signature, View};
 use crate::predicates::{GuardList, NO_POSTING, Posting, PredicateIndex, Run};
 use crate::xpath::ast::ConstantRef;
 use crate::xpath::evaluate::EvaluateError;
@@ -64,18 +64,18 @@ fn without_posting<'a>(predicates: &PredicateIndex<'a>, walker: &'a Walker) -> i
 }
 
 /// Whether postings and guards lead from the document that was walked to a row.
-pub(super) fn leads_to(segment: &Segment, walker: &Walker, row: u32) -> bool {
-    let (predicates, view) = (segment.predicates(), segment.view());
+pub(super) fn leads_to(index: &Index<'_>, walker: &Walker, row: u32) -> bool {
+    let Index { predicates, view, .. } = index;
     let subscription = view.subscriptions_of(row).start;
     let hit = walker.candidates().flat_map(|(_, candidates)| candidates);
     let hit = hit.map(|candidate| &predicates.runs[candidate.run as usize]);
     let is_open = |run: &Run| {
         let list = predicates.list(predicates.guard(run).list);
-        let (test, _) = Test::new(run, &predicates, &view);
+        let (test, _) = Test::new(run, predicates, view);
         test.passes(&walker.hit) && !matches!(Passage::behind(run, list, walker), Passage::Closed)
     };
     walker.found.satisfied.iter().any(|subscriptions| subscriptions.contains(&subscription))
-        || without_posting(&predicates, walker).chain(hit).filter(|run| run.rows().contains(&row)).any(is_open)
+        || without_posting(predicates, walker).chain(hit).filter(|run| run.rows().contains(&row)).any(is_open)
 }
 
 /// What the guards of a run say.
@@ -166,7 +166,7 @@ pub(super) struct Judge<'a> {
 
 impl<'a> Judge<'a> {
     pub(super) fn new(
-        segment: &'a Segment,
+        index: &Index<'a>,
         walker: &'a Walker,
         document: &'a Document,
         symbols: &'a DocumentSymbols,
@@ -176,10 +176,10 @@ impl<'a> Judge<'a> {
     ) -> Judge<'a> {
         kept.joiner.clear();
         kept.flat_views.clear();
-        kept.located.clear(segment.predicates().posting_count());
+        kept.located.clear(index.predicates.posting_count());
         Judge {
-            view: segment.view(),
-            predicates: segment.predicates(),
+            view: index.view,
+            predicates: index.predicates,
             walker,
             document,
             symbols,

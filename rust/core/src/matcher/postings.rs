@@ -32,12 +32,20 @@ pub(super) struct Accepts {
     pub(super) flags: u8,
 }
 
-/// The parts of a segment that a walk reads.
+/// The parts of a segment that matching reads, looked up once.
 pub(super) struct Index<'a> {
     pub(super) trie: Trie<'a>,
     pub(super) predicates: PredicateIndex<'a>,
     pub(super) view: View<'a>,
     pub(super) strings: Strings<'a>,
+}
+
+impl<'a> Index<'a> {
+    pub(super) fn new(segment: &'a Segment) -> Index<'a> {
+        let (trie, predicates, view, strings) =
+            (segment.trie(), segment.predicates(), segment.view(), segment.strings());
+        Index { trie, predicates, view, strings }
+    }
 }
 
 /// The parts of a walk that outlive a document.
@@ -102,19 +110,17 @@ impl Walker {
     /// comparisons in [`Self::ranges`].
     pub(super) fn walk(
         &mut self,
-        segment: &Segment,
+        index: &Index<'_>,
         patterns: &OnceLock<Patterns>,
         document: &Document,
         symbols: &DocumentSymbols,
     ) {
-        let (trie, predicates, view, strings) =
-            (segment.trie(), segment.predicates(), segment.view(), segment.strings());
-        let index = Index { trie, predicates, view, strings };
-        let patterns = || (patterns.get_or_init(|| Patterns::new(&predicates, strings)), strings);
+        let Index { predicates, strings, .. } = index;
+        let patterns = || (patterns.get_or_init(|| Patterns::new(predicates, *strings)), *strings);
         self.begin(index.predicates.posting_count());
         self.paths.classify(symbols, &mut self.element_classes, &mut self.attribute_classes);
         let text_class = self.paths.text_class();
-        let start = self.start(&index);
+        let start = self.start(index);
         self.open.clear();
         self.open.push(start);
         let nodes = document.nodes();
@@ -125,7 +131,7 @@ impl Walker {
             let above = self.open[depth - 1];
             let state = match node.kind {
                 NodeKind::Element => {
-                    let state = self.step(&index, above, self.element_classes[node.name as usize]);
+                    let state = self.step(index, above, self.element_classes[node.name as usize]);
                     self.open.truncate(depth);
                     self.open.push(state);
                     if state == DEAD {
@@ -134,22 +140,22 @@ impl Walker {
                     }
                     state
                 }
-                NodeKind::Attribute => self.step(&index, above, self.attribute_classes[node.name as usize]),
-                NodeKind::Text => self.step(&index, above, text_class),
+                NodeKind::Attribute => self.step(index, above, self.attribute_classes[node.name as usize]),
+                NodeKind::Text => self.step(index, above, text_class),
                 _ => DEAD,
             };
             if state != DEAD && self.arrive(state, at as NodeId) & flags::PROBES != 0 {
                 self.probes.push((state, at as NodeId));
             }
             if self.probes.len() == PROBE_BATCH || self.paths.is_full() {
-                self.probe(&index, document, &patterns);
+                self.probe(index, document, &patterns);
                 if self.paths.is_full() {
-                    self.forget(&index);
+                    self.forget(index);
                 }
             }
             at += 1;
         }
-        self.probe(&index, document, &patterns);
+        self.probe(index, document, &patterns);
     }
 
     fn begin(&mut self, posting_count: usize) {
