@@ -11,6 +11,8 @@ FORMS = (
     "//s[n={number} and p<{high} and v>={low}]",
     '/r[s/k="{key}" and s/p>={low} and s/v<={high}]',
     '/r/s[k="{key}"][p>{low}][v!={value}]',
+    # Nothing but constants that fit in half the bytes.
+    '/r/s[k="{key}" and @c!="{other}" and p<={high}]',
 )
 ROWS = 600
 """Of each form: enough for zones, over few enough keys that a posting has many rows."""

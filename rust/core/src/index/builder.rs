@@ -6,7 +6,7 @@
 //! subscriptions need no million allocations.
 
 use super::access::{constant_class, depends_on_constants};
-use super::columns::Value;
+use super::columns::{Comparand, Value};
 use super::error::CapacityError;
 use super::segment::{ANY_STREAM, Segment};
 use crate::predicates::{Run, StringPool};

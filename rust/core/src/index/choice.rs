@@ -2,7 +2,7 @@
 
 use super::access::{Access, Atom, AtomTest, accesses};
 use super::builder::SegmentBuilder;
-use super::columns::Value;
+use super::columns::{Comparand, Value};
 use super::joins::Joins;
 use super::parallel::parts;
 use super::pattern::{Leaf, Pattern};

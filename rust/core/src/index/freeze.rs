@@ -8,12 +8,14 @@
 use super::access::{Atom, AtomTest};
 use super::builder::{BuildRow, SegmentBuilder};
 use super::choice::Choice;
-use super::columns::Value;
+use super::columns::{self, Comparand, Value};
 use super::image::{ImageWriter, Section};
 use super::parallel::both;
 use super::postings::{Hanger, Keys, Meeting, NO_MEETING, Postings, existence_key};
 use super::rows::SignatureRows;
-use super::segment::{ANY_STREAM, NO_ACCESS, NO_ZONES, Segment, SignatureRecord, write_symbols, write_texts};
+use super::segment::{
+    ANY_STREAM, HALVES, NO_ACCESS, NO_ZONES, PLAIN, Segment, SignatureRecord, write_symbols, write_texts,
+};
 use super::zones::{self, MIN_ZONED_ROWS, ZONE_ROWS};
 use crate::paths::{Edge, TrieBuilder, TrieNode};
 use crate::predicates::{ProbeKind, RangeList, Run, hash_slots, probe_key};
@@ -90,7 +92,7 @@ fn sort(placed: &mut [Placed]) {
 #[derive(Default)]
 struct Tables {
     records: Vec<SignatureRecord>,
-    columns: Vec<Value>,
+    columns: Vec<u64>,
     zones: Vec<f32>,
     postings: Postings,
     /// Final number of each row of the builder.
@@ -160,11 +162,11 @@ impl SegmentBuilder {
         });
         let mut tables = Tables {
             records: Vec::with_capacity(order.len() + 1),
-            columns: Vec::with_capacity(self.values.len()),
+            columns: Vec::with_capacity(self.values.len() / 2),
             numbers: vec![0; self.rows.len()],
             ..Tables::default()
         };
-        let mut placed: Vec<Placed> = Vec::new();
+        let (mut placed, mut columns): (Vec<Placed>, Vec<Value>) = Default::default();
         for (number, old) in order.into_iter().enumerate() {
             let plan = &plans[old];
             let signature = &self.signatures[old];
@@ -175,26 +177,28 @@ impl SegmentBuilder {
             if zoned {
                 self.arrange_all(&mut placed, signature.slots);
             }
+            columns.clear();
+            columns.resize(placed.len() * signature.slots as usize, Value::number(0.0));
+            // Row by row: a row's constants lie together in the builder.
+            for (at, row) in placed.iter().enumerate() {
+                for slot in 0..signature.slots {
+                    columns[slot as usize * placed.len() + at] = self.value(row.row, slot);
+                }
+            }
+            let column = tables.columns.len() as u32;
+            let are_halves = columns::write(&columns, &mut tables.columns);
             tables.records.push(SignatureRecord {
                 row: tables.row_count,
-                column: tables.columns.len() as u32,
+                column,
                 root: signature.root,
                 slots: signature.slots,
                 zone: if zoned { tables.zones.len() as u32 } else { NO_ZONES },
                 choice: plan.choice,
-                plain: u16::from(signature.plain),
+                marks: if signature.plain { PLAIN } else { 0 } | if are_halves { HALVES } else { 0 },
             });
             self.hang(&placed, number as u32, plan, numbers, &mut tables);
-            let start = tables.columns.len();
-            tables.columns.resize(start + placed.len() * signature.slots as usize, Value::number(0.0));
-            // Row by row: a row's constants lie together in the builder.
-            for (at, row) in placed.iter().enumerate() {
-                for slot in 0..signature.slots {
-                    tables.columns[start + slot as usize * placed.len() + at] = self.value(row.row, slot);
-                }
-            }
             if zoned {
-                for column in tables.columns[start..].chunks(placed.len()) {
+                for column in columns.chunks(placed.len()) {
                     zones::write(column, &mut tables.zones);
                 }
             }
@@ -207,7 +211,7 @@ impl SegmentBuilder {
             slots: 0,
             zone: NO_ZONES,
             choice: NO_ACCESS,
-            plain: 0,
+            marks: 0,
         });
         tables
     }

@@ -11,7 +11,7 @@ use std::path::Path;
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
 const MAGIC: [u8; 8] = *b"SDXINDEX";
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 const HEADER_BYTES: usize = 8 + 4 + 4 + 8 + 16;
 
 macro_rules! sections {
@@ -47,7 +47,7 @@ sections! {
     Cells,
     /// Signature records, one more at the end.
     Signatures,
-    /// Constants, column by column within a signature (u64, see `columns`).
+    /// Constants, column by column within a signature (see `columns`).
     Columns,
     /// Least and greatest constants of the blocks of rows, column by column (f32, see `zones`).
     Zones,

@@ -32,7 +32,7 @@ mod templates;
 mod zones;
 
 pub use builder::SegmentBuilder;
-pub use columns::Value;
+pub use columns::{Comparand, Comparands, Half, Value};
 pub use error::{CapacityError, IndexFormatError};
 pub use population::Population;
 pub use segment::{ANY_STREAM, Filter, Segment, Signature, View};

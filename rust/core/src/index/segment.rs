@@ -1,7 +1,7 @@
 //! A segment: one immutable part of a population, read from its image in place.
 
 use super::access::{Access, accesses};
-use super::columns::Value;
+use super::columns::{Comparand, Comparands, Value};
 use super::error::IndexFormatError;
 use super::image::{Image, Section};
 use super::zones::Zones;
@@ -31,9 +31,15 @@ pub struct SignatureRecord {
     pub(super) zone: u32,
     /// Which of the offered accesses is used, or [`NO_ACCESS`].
     pub(super) choice: u16,
-    /// 1 if no predicate of the expression looks at positions and it is of moderate size.
-    pub(super) plain: u16,
+    /// [`PLAIN`] and [`HALVES`].
+    pub(super) marks: u16,
 }
+
+/// No predicate of the expression looks at positions and it is of moderate size.
+pub(super) const PLAIN: u16 = 1;
+
+/// All constants fit in half the bytes.
+pub(super) const HALVES: u16 = 2;
 
 /// No access is used: every document is checked.
 pub(super) const NO_ACCESS: u16 = 0xFFFF;
@@ -57,6 +63,7 @@ pub struct Signature {
     pub plain: bool,
     root: ExprId,
     column: u32,
+    are_halves: bool,
     zone: u32,
 }
 
@@ -218,7 +225,7 @@ pub struct View<'a> {
     strings: Strings<'a>,
     records: &'a [SignatureRecord],
     cells: &'a [Cell],
-    columns: &'a [Value],
+    columns: &'a [u64],
     zones: &'a [f32],
     row_subscriptions: &'a [u32],
     /// Whether each row has one subscription, which then has its number.
@@ -278,9 +285,10 @@ impl<'a> View<'a> {
             rows: record.row..next.row,
             slots: record.slots,
             access: (record.choice != NO_ACCESS).then_some(u32::from(record.choice)),
-            plain: record.plain != 0,
+            plain: record.marks & PLAIN != 0,
             root: record.root,
             column: record.column,
+            are_halves: record.marks & HALVES != 0,
             zone: record.zone,
         }
     }
@@ -302,12 +310,18 @@ impl<'a> View<'a> {
         accesses(&self.query(signature), constants).into_iter().nth(signature.access? as usize)
     }
 
+    /// All constants of a signature, column by column.
+    #[inline]
+    fn all_constants(&self, signature: &Signature) -> Comparands<'a> {
+        let count = signature.slots as usize * signature.rows.len();
+        Comparands::read(&self.columns[signature.column as usize..], signature.are_halves, count)
+    }
+
     /// A column: the constants of one slot for all rows of a signature.
     #[inline]
-    pub fn column(&self, signature: &Signature, slot: u32) -> &'a [Value] {
+    pub fn column(&self, signature: &Signature, slot: u32) -> Comparands<'a> {
         let rows = signature.rows.len();
-        let start = signature.column as usize + slot as usize * rows;
-        &self.columns[start..start + rows]
+        self.all_constants(signature).slice(slot as usize * rows..(slot as usize + 1) * rows)
     }
 
     /// The zones of a column, if the signature has any.
@@ -321,7 +335,7 @@ impl<'a> View<'a> {
     #[inline]
     pub fn value(&self, signature: &Signature, row: u32, slot: u32) -> Value {
         let at = slot as usize * signature.rows.len() + (row - signature.rows.start) as usize;
-        self.columns[signature.column as usize + at]
+        self.all_constants(signature).get(at)
     }
 
     /// The constant of one row and slot.

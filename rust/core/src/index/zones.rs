@@ -4,7 +4,7 @@
 //! constants: split at the median of one column, then of the next, down to single blocks. A block then covers a small
 //! box, and few boxes contain the values of a document.
 
-use super::columns::Value;
+use super::columns::{Comparand, Value};
 
 /// Rows of a block.
 pub const ZONE_ROWS: usize = 32;

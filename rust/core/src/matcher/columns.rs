@@ -7,7 +7,7 @@
 use super::bits::numbers;
 use crate::document::{Document, NodeId};
 use crate::index::access::{Access, Atom, AtomTest};
-use crate::index::{Signature, Value, View, ZONE_ROWS, Zones};
+use crate::index::{Comparand, Comparands, Signature, View, ZONE_ROWS, Zones};
 use crate::paths::LinearPath;
 use crate::xpath::ast::{Axis, CompareOp, Expr, ExprId, NONE, NodeTest, PathStart, Query};
 use crate::xpath::evaluate::compare_numbers;
@@ -272,12 +272,17 @@ impl FlatView {
 /// Reads a little of each line of memory that is read next: rows lie far from each other, and columns, too, so the
 /// processor had better wait for all at once.
 fn touch(columns: &[Column<'_>], pieces: impl Iterator<Item = Range<usize>>) {
-    const VALUES_OF_A_LINE: usize = 64 / size_of::<Value>();
+    fn lines<T: Comparand>(constants: &[T]) -> u64 {
+        let lines = constants.iter().step_by(64 / size_of::<T>());
+        lines.fold(0, |sum, constant| sum ^ constant.as_number().to_bits())
+    }
     let mut sum = 0;
     for piece in pieces {
         for column in columns {
-            let lines = column.values[piece.clone()].iter().step_by(VALUES_OF_A_LINE);
-            sum ^= lines.fold(0, |sum, value| sum ^ value.as_number().to_bits());
+            sum ^= match column.constants.slice(piece.clone()) {
+                Comparands::Whole(constants) => lines(constants),
+                Comparands::Halves(constants) => lines(constants),
+            };
         }
     }
     black_box(sum);
@@ -310,7 +315,7 @@ pub(super) struct Scratch {
     all: Vec<u64>,
 }
 
-/// The mark of a row that holds. Marks are as wide as constants, so that comparing makes them as they are.
+/// The mark of a row that holds. Marks are as wide as numbers, so that comparing makes them as they are.
 const HELD: u64 = u64::MAX;
 
 #[inline]
@@ -321,54 +326,54 @@ fn mark(held: bool) -> u64 {
 /// One test with its column.
 struct Column<'a> {
     op: CompareOp,
-    values: &'a [Value],
+    constants: Comparands<'a>,
     /// For columns of numbers.
     zones: Option<Zones<'a>>,
 }
 
 impl<'a> Column<'a> {
     fn new(view: &View<'a>, signature: &Signature, test: &ColumnTest) -> Column<'a> {
-        let values = view.column(signature, test.slot);
-        let is_string = values.first().is_some_and(|value| value.as_string().is_some());
+        let constants = view.column(signature, test.slot);
+        let is_string = !signature.rows.is_empty() && constants.get(0).as_string().is_some();
         let zones = if is_string { None } else { view.zones(signature, test.slot) };
-        Column { op: test.op, values, zones }
+        Column { op: test.op, constants, zones }
     }
 
     /// Whether no row can pass because all have the same constant: rows of a run usually share that of their access
     /// predicate, and most anchors fail on it.
     fn excludes(&self, rows: Range<usize>, seen: &[Seen]) -> bool {
-        if self.zones.is_some() {
-            return false;
+        fn all_fail<T: Comparand>(op: CompareOp, seen: &[Seen], constants: &[T]) -> bool {
+            let first = constants[0];
+            first == constants[constants.len() - 1]
+                && !seen.iter().any(|seen| passes(op, seen, first))
+                && constants.iter().all(|constant| *constant == first)
         }
-        let column = &self.values[rows];
-        let first = column[0];
-        self.op == CompareOp::Equal
-            && first == column[column.len() - 1]
-            && !seen.iter().any(|seen| passes(self.op, seen, first))
-            && column.iter().all(|value| *value == first)
+        self.zones.is_none()
+            && self.op == CompareOp::Equal
+            && match self.constants.slice(rows) {
+                Comparands::Whole(constants) => all_fail(self.op, seen, constants),
+                Comparands::Halves(constants) => all_fail(self.op, seen, constants),
+            }
     }
 
     fn narrow(&self, rows: Range<usize>, seen: &[Seen], held: &mut [u64]) {
-        let column = &self.values[rows];
-        match seen {
-            [seen] => narrow(self.op, seen, column, held),
-            _ => {
-                for (held, constant) in held.iter_mut().zip(column) {
-                    *held &= mark(seen.iter().any(|seen| passes(self.op, seen, *constant)));
-                }
-            }
+        match self.constants.slice(rows) {
+            Comparands::Whole(constants) => narrow(self.op, seen, constants, held),
+            Comparands::Halves(constants) => narrow(self.op, seen, constants, held),
         }
     }
 }
 
-/// One value against a whole column.
-fn narrow(op: CompareOp, seen: &Seen, column: &[Value], held: &mut [u64]) {
-    let number = seen.number;
+/// The values of a test against a whole column.
+fn narrow<T: Comparand>(op: CompareOp, seen: &[Seen], column: &[T], held: &mut [u64]) {
     let rows = held.iter_mut().zip(column);
+    let [Seen { string, number }] = *seen else {
+        return rows.for_each(|(held, constant)| *held &= mark(seen.iter().any(|seen| passes(op, seen, *constant))));
+    };
     if column.first().is_some_and(|value| value.as_string().is_some()) {
         // Columns of strings are only compared with `=` and `!=`, and no constant has a number that is not known.
         let equal = op == CompareOp::Equal;
-        match seen.string.map(Value::string) {
+        match string.and_then(T::string) {
             Some(string) => rows.for_each(|(held, constant)| *held &= mark((*constant == string) == equal)),
             None => rows.for_each(|(held, _)| *held &= mark(!equal)),
         }
@@ -384,7 +389,7 @@ fn narrow(op: CompareOp, seen: &Seen, column: &[Value], held: &mut [u64]) {
     }
 }
 
-fn passes(op: CompareOp, seen: &Seen, constant: Value) -> bool {
+fn passes(op: CompareOp, seen: &Seen, constant: impl Comparand) -> bool {
     match constant.as_string() {
         // Columns of strings are only compared with `=` and `!=`.
         Some(string) => (seen.string == Some(string)) == (op == CompareOp::Equal),

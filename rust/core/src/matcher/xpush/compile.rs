@@ -6,7 +6,7 @@
 
 use super::automaton::{Automaton, Reach, State, Test};
 use super::builder::{AutomatonBuilder, FALSE, TRUE};
-use crate::index::{Segment, Signature, Value, View};
+use crate::index::{Comparand, Segment, Signature, Value, View};
 use crate::predicates::Strings;
 use crate::xpath::ast::{Axis, CompareOp, Expr, ExprId, Function, ListId, NONE, NodeTest, PathStart, Query, Step};
 use crate::xpath::evaluate::number::to_number;
