@@ -317,3 +317,22 @@ impl Retired {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn merged_segments_wait_for_those_who_read_them() {
+        let part = || SnapshotSegment::new(SegmentBuilder::default().freeze());
+        let (read, unread) = (part(), part());
+        let reader = read.clone();
+        let mut retired = Retired::default();
+        retired.add(Retired(vec![read, unread]));
+        assert_eq!(retired.0.len(), 1);
+        assert_eq!(retired.0[0].segment.number(), reader.segment.number());
+        drop(reader);
+        retired.wait();
+        assert!(retired.0.is_empty());
+    }
+}

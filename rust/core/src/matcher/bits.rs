@@ -1,5 +1,29 @@
 //! A set of numbers that is emptied after every document at the cost of its members, not of its size.
 
+/// Members of a set that are the bits of one half of a word: there are many of these, and few bits in most.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Word {
+    number: u32,
+    bits: u32,
+}
+
+impl Word {
+    /// Adds a member to the words from `start` on: to the last if it belongs there.
+    pub(super) fn append(words: &mut Vec<Word>, start: usize, member: u32) {
+        let (number, bits) = (member / u32::BITS, 1 << (member % u32::BITS));
+        match words[start..].last_mut() {
+            Some(last) if last.number == number => last.bits |= bits,
+            _ => words.push(Word { number, bits }),
+        }
+    }
+
+    /// Number of the whole word, and the bits in it.
+    #[inline]
+    fn whole(self) -> (u32, u64) {
+        (self.number / 2, u64::from(self.bits) << (self.number % 2 * u32::BITS))
+    }
+}
+
 /// A reusable set of small numbers.
 #[derive(Debug, Default)]
 pub(super) struct BitSet {
@@ -31,12 +55,13 @@ impl BitSet {
         new
     }
 
-    /// Adds the members that are the bits of one word: `word` times 64 and so on.
+    /// Adds the members that a word holds.
     #[inline]
-    pub(super) fn insert_word(&mut self, word: u32, bits: u64) {
-        let known = &mut self.words[word as usize];
+    pub(super) fn insert_word(&mut self, word: Word) {
+        let (number, bits) = word.whole();
+        let known = &mut self.words[number as usize];
         if *known == 0 {
-            self.touched.push(word);
+            self.touched.push(number);
         }
         *known |= bits;
     }
@@ -47,10 +72,11 @@ impl BitSet {
         self.words[member as usize / 64] & 1 << (member % 64) != 0
     }
 
-    /// The members that are the bits of one word.
+    /// The members that a word holds, too.
     #[inline]
-    pub(super) fn word(&self, word: u32) -> u64 {
-        self.words[word as usize]
+    pub(super) fn members_in(&self, word: Word) -> impl Iterator<Item = u32> {
+        let (number, bits) = word.whole();
+        numbers(self.words[number as usize] & bits).map(move |bit| number * u64::BITS + bit)
     }
 
     /// Removes all members.

@@ -34,6 +34,7 @@ impl Default for Settings {
 struct Shared {
     segment: Weak<Segment>,
     patterns: Arc<OnceLock<Patterns>>,
+    #[allow(clippy::vec_box)] // each match takes them and gives them back, and small documents feel what that copies
     idle: Vec<Box<Part>>,
 }
 

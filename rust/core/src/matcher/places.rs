@@ -2,7 +2,7 @@
 //!
 //! What is joined and why that decides is said in the index, where joins are made.
 
-use super::bits::{BitSet, numbers};
+use super::bits::{BitSet, Word};
 use crate::document::{Document, NodeId};
 use crate::predicates::joins::{Input, Operand, joins};
 use crate::predicates::{FIRST_GUARDS, Guard, GuardList, NO_POSTING, Posting};
@@ -29,13 +29,6 @@ pub(super) struct Places {
     postings: Vec<Posting>,
     lists: Vec<List>,
     nodes: Vec<(NodeId, u32)>,
-}
-
-/// Postings that are the bits of one word of a [`BitSet`].
-#[derive(Clone, Copy, Debug)]
-struct Word {
-    word: u32,
-    bits: u64,
 }
 
 /// The postings that are hit together: some as words, as those of a state are neighbours, some one by one.
@@ -71,11 +64,7 @@ impl Places {
     pub(super) fn source_of_neighbours(&mut self, postings: impl IntoIterator<Item = Posting>) -> Source {
         let start = self.words.len();
         for posting in postings {
-            let (word, bits) = (posting / u64::BITS, 1 << (posting % u64::BITS));
-            match self.words[start..].last_mut() {
-                Some(last) if last.word == word => last.bits |= bits,
-                _ => self.words.push(Word { word, bits }),
-            }
+            Word::append(&mut self.words, start, posting);
         }
         Source { words: start as u32..self.words.len() as u32, postings: 0..0 }
     }
@@ -172,30 +161,30 @@ impl Located {
     /// Looks up what was asked for.
     pub(super) fn find(&mut self, places: &Places) {
         for (number, List { source, .. }) in places.lists.iter().enumerate() {
-            for Word { word, bits } in &places.words[source.words.start as usize..source.words.end as usize] {
-                for bit in numbers(self.wanted.word(*word) & bits) {
-                    self.link(word * u64::BITS + bit, number as ListId);
+            for word in &places.words[source.words.start as usize..source.words.end as usize] {
+                for posting in self.wanted.members_in(*word) {
+                    link(&mut self.links, &mut self.first, posting, number as ListId);
                 }
             }
             for posting in &places.postings[source.postings.start as usize..source.postings.end as usize] {
                 if self.wanted.contains(*posting) {
-                    self.link(*posting, number as ListId);
+                    link(&mut self.links, &mut self.first, *posting, number as ListId);
                 }
             }
         }
-    }
-
-    #[inline]
-    fn link(&mut self, posting: Posting, list: ListId) {
-        let first = &mut self.first[posting as usize];
-        self.links.push(Link { posting, list, next: *first });
-        *first = (self.links.len() - 1) as u32;
     }
 
     /// Bytes in use.
     pub(super) fn memory_bytes(&self) -> usize {
         self.wanted.memory_bytes() + self.links.capacity() * size_of::<Link>() + self.first.capacity() * 4
     }
+}
+
+#[inline]
+fn link(links: &mut Vec<Link>, first: &mut [u32], posting: Posting, list: ListId) {
+    let first = &mut first[posting as usize];
+    links.push(Link { posting, list, next: *first });
+    *first = (links.len() - 1) as u32;
 }
 
 /// A document, and where in it postings were hit.

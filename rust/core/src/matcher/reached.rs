@@ -4,19 +4,12 @@
 //! scattered over memory, each known only when the one before has been read. So what a state of the path automaton, or
 //! a value in a state, leads to is copied when it is first met, and later documents read it forwards.
 
-use super::bits::BitSet;
+use super::bits::{BitSet, Word};
 use super::pairs::Pair;
 use super::results::append;
 use crate::index::View;
 use crate::predicates::{FIRST_GUARDS, NO_POSTING, Posting, PredicateIndex, Run};
 use std::ops::Range;
-
-/// Postings that only guard others: the bits of one word of a [`BitSet`].
-#[derive(Clone, Copy, Debug)]
-struct Guards {
-    word: u32,
-    bits: u64,
-}
 
 /// A posting that decides alone, and the subscriptions that it satisfies.
 #[derive(Clone, Copy, Debug)]
@@ -127,7 +120,8 @@ pub(super) struct Reach {
 /// What postings lead to.
 #[derive(Debug, Default)]
 pub(super) struct Reached {
-    guards: Vec<Guards>,
+    /// Postings that only guard others.
+    guards: Vec<Word>,
     settled: Vec<Settled>,
     asking: Vec<Asking>,
     /// For each candidate.
@@ -148,11 +142,7 @@ impl Reached {
         for posting in postings {
             let (numbers, runs) = (predicates.run_numbers(posting), predicates.runs(posting));
             if runs.is_empty() {
-                let (word, bit) = (posting / u64::BITS, 1 << (posting % u64::BITS));
-                match self.guards[guards as usize..].last_mut() {
-                    Some(last) if last.word == word => last.bits |= bit,
-                    _ => self.guards.push(Guards { word, bits: bit }),
-                }
+                Word::append(&mut self.guards, guards as usize, posting);
                 continue;
             }
             if !runs.iter().all(Run::is_settled) {
@@ -185,8 +175,8 @@ impl Reached {
     /// A document hits these postings; what they lead to is found if they are new in `hit`.
     #[inline]
     pub(super) fn hit(&self, reach: &Reach, hit: &mut BitSet, found: &mut Found) {
-        for guards in &self.guards[reach.guards.start as usize..reach.guards.end as usize] {
-            hit.insert_word(guards.word, guards.bits);
+        for word in &self.guards[reach.guards.start as usize..reach.guards.end as usize] {
+            hit.insert_word(*word);
         }
         let mut once = Once { last: NO_POSTING, new: false };
         for settled in &self.settled[reach.settled.start as usize..reach.settled.end as usize] {
@@ -222,7 +212,7 @@ impl Reached {
 
     /// Bytes in use.
     pub(super) fn memory_bytes(&self) -> usize {
-        self.guards.len() * size_of::<Guards>()
+        self.guards.len() * size_of::<Word>()
             + self.settled.len() * size_of::<Settled>()
             + self.asking.len() * size_of::<Asking>()
             + self.candidates.len() * (size_of::<Test>() + size_of::<Candidate>())
