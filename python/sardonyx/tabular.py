@@ -239,8 +239,8 @@ def from_table(
         # matches should not keep the interpreter busy with more than that.
         return SubscriptionBatch(table=pa.table(given), locate=locate)
     columns = _with_absent(given, table.num_rows)
-    bad = pc.or_(pc.is_null(columns["subscription_id"]), pc.is_null(columns["query"]))
-    bad = pc.or_(bad, pc.fill_null(pc.equal(columns["subscription_id"], ""), False))
+    bad = pc.or_(pc.is_null(names), pc.is_null(queries))
+    bad = pc.or_(bad, pc.fill_null(pc.equal(names, ""), False))
     if "language" in given:
         language = columns["language"]
         known = pc.is_in(language, pa.array([*LANGUAGES, None], pa.string()))

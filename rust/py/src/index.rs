@@ -355,16 +355,15 @@ impl Index {
         let matcher = matcher_named(matcher)?;
         let payloads = chunks(payloads)?;
         let streams = streams.map(chunks).transpose()?;
-        let is_streamed = streams.is_some();
         let count: usize = payloads.iter().map(|chunk| chunk.len()).sum();
         if u32::try_from(count).is_err() {
             return Err(PyValueError::new_err(format!("{count} documents in one batch; at most 4294967295 fit")));
         }
         let (matches, errors) = work(py, || {
-            let streams = streams.iter().flatten().map(|chunk| strings(chunk, "streams"));
-            let streams = streams.collect::<PyResult<Vec<_>>>()?;
-            let names: Vec<Option<&str>> = streams.iter().flat_map(|chunk| chunk.iter()).collect();
-            if is_streamed && names.len() != count {
+            let texts = streams.iter().flatten().map(|chunk| strings(chunk, "streams"));
+            let texts = texts.collect::<PyResult<Vec<_>>>()?;
+            let names: Vec<Option<&str>> = texts.iter().flat_map(|chunk| chunk.iter()).collect();
+            if streams.is_some() && names.len() != count {
                 let message = format!("{count} payloads and {} streams", names.len());
                 return Err(PyValueError::new_err(message).into());
             }

@@ -1,4 +1,4 @@
-//! Comparands in columns: numbers as they are, strings by their number, in eight bytes each, or in four if all constants
+//! Constants in columns: numbers as they are, strings by their number, in eight bytes each, or in four if all constants
 //! of a signature fit.
 
 use bytemuck::{Pod, Zeroable};

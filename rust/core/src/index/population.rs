@@ -149,8 +149,7 @@ impl Population {
         writer.compacting -= 1;
         let segments = self.snapshot().segments.clone();
         if segments.len() > 1 || segments.iter().any(|part| part.removed.count() > 0) {
-            let mut merged = self.shared.merge(writer, segments)?;
-            merged.wait();
+            self.shared.merge(writer, segments)?.wait();
         } else {
             drop(writer);
             self.shared.merged.notify_all();
@@ -263,7 +262,10 @@ fn merge_all_due(shared: &Weak<Shared>) {
         drop(segments);
         match shared.merge(writer, parts) {
             Ok(merged) => retired.add(merged),
-            Err(failure) => return shared.stop_merging(shared.write(), Some(failure)),
+            Err(failure) => {
+                shared.stop_merging(shared.write(), Some(failure));
+                break;
+            }
         }
     }
     retired.wait();
@@ -307,7 +309,7 @@ impl Retired {
     }
 
     /// Waits a little for those who read them.
-    fn wait(&mut self) {
+    fn wait(mut self) {
         for _ in 0..100 {
             self.free_unused();
             if self.0.is_empty() {
@@ -332,7 +334,7 @@ mod tests {
         assert_eq!(retired.0.len(), 1);
         assert_eq!(retired.0[0].segment.number(), reader.segment.number());
         drop(reader);
-        retired.wait();
+        retired.free_unused();
         assert!(retired.0.is_empty());
     }
 }

@@ -20,31 +20,18 @@ const BUDGET: usize = 4096;
 /// The nodes at which postings were hit, of those for which it matters.
 ///
 /// Many postings are hit by the same nodes: those of one state of the path automaton, or of one value in a state. Which
-/// postings that are is noted down when the [`Source`] is first met. If a document meets it, there is a list of its nodes.
+/// postings that are is noted down when that [`Source`] is first met, as words: those of a state are neighbours. If a document meets it, there is a list of its nodes.
 /// Most of these nobody asks for; [`Located`] is where to look one up.
 #[derive(Debug, Default)]
 pub(super) struct Places {
-    /// Of all sources, until they are forgotten.
+    /// The postings of all sources, until these are forgotten.
     words: Vec<Word>,
-    postings: Vec<Posting>,
     lists: Vec<List>,
     nodes: Vec<(NodeId, u32)>,
 }
 
-/// The postings that are hit together: some as words, as those of a state are neighbours, some one by one.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Source {
-    words: Range<u32>,
-    postings: Range<u32>,
-}
-
-impl Source {
-    /// Whether there are none.
-    #[inline]
-    pub(super) fn is_empty(&self) -> bool {
-        self.words.is_empty() && self.postings.is_empty()
-    }
-}
+/// Where the postings that are hit together are noted down; empty if nobody asks for their nodes.
+pub(super) type Source = Range<u32>;
 
 #[derive(Debug)]
 struct List {
@@ -60,31 +47,22 @@ impl Places {
         self.nodes.clear();
     }
 
-    /// A new source of neighbouring postings, in ascending order.
-    pub(super) fn source_of_neighbours(&mut self, postings: impl IntoIterator<Item = Posting>) -> Source {
+    /// A new source; neighbours had better follow each other.
+    pub(super) fn source(&mut self, postings: &[Posting]) -> Source {
         let start = self.words.len();
         for posting in postings {
-            Word::append(&mut self.words, start, posting);
+            Word::append(&mut self.words, start, *posting);
         }
-        Source { words: start as u32..self.words.len() as u32, postings: 0..0 }
-    }
-
-    /// A new source.
-    pub(super) fn source(&mut self, postings: &[Posting]) -> Source {
-        let start = self.postings.len() as u32;
-        self.postings.extend_from_slice(postings);
-        Source { words: 0..0, postings: start..self.postings.len() as u32 }
+        start as u32..self.words.len() as u32
     }
 
     /// Forgets all sources, but for those that the document met.
     pub(super) fn forget(&mut self) {
-        let (words, postings) = (std::mem::take(&mut self.words), std::mem::take(&mut self.postings));
+        let words = std::mem::take(&mut self.words);
         for List { source, .. } in &mut self.lists {
-            let start = (self.words.len() as u32, self.postings.len() as u32);
-            self.words.extend_from_slice(&words[source.words.start as usize..source.words.end as usize]);
-            self.postings.extend_from_slice(&postings[source.postings.start as usize..source.postings.end as usize]);
-            source.words = start.0..self.words.len() as u32;
-            source.postings = start.1..self.postings.len() as u32;
+            let start = self.words.len() as u32;
+            self.words.extend_from_slice(&words[source.start as usize..source.end as usize]);
+            *source = start..self.words.len() as u32;
         }
     }
 
@@ -105,7 +83,7 @@ impl Places {
 
     /// Bytes of the sources.
     pub(super) fn source_bytes(&self) -> usize {
-        self.words.len() * size_of::<Word>() + self.postings.len() * size_of::<Posting>()
+        self.words.len() * size_of::<Word>()
     }
 
     /// Bytes of the lists.
@@ -161,14 +139,11 @@ impl Located {
     /// Looks up what was asked for.
     pub(super) fn find(&mut self, places: &Places) {
         for (number, List { source, .. }) in places.lists.iter().enumerate() {
-            for word in &places.words[source.words.start as usize..source.words.end as usize] {
+            for word in &places.words[source.start as usize..source.end as usize] {
                 for posting in self.wanted.members_in(*word) {
-                    link(&mut self.links, &mut self.first, posting, number as ListId);
-                }
-            }
-            for posting in &places.postings[source.postings.start as usize..source.postings.end as usize] {
-                if self.wanted.contains(*posting) {
-                    link(&mut self.links, &mut self.first, *posting, number as ListId);
+                    let first = &mut self.first[posting as usize];
+                    self.links.push(Link { posting, list: number as ListId, next: *first });
+                    *first = (self.links.len() - 1) as u32;
                 }
             }
         }
@@ -178,13 +153,6 @@ impl Located {
     pub(super) fn memory_bytes(&self) -> usize {
         self.wanted.memory_bytes() + self.links.capacity() * size_of::<Link>() + self.first.capacity() * 4
     }
-}
-
-#[inline]
-fn link(links: &mut Vec<Link>, first: &mut [u32], posting: Posting, list: ListId) {
-    let first = &mut first[posting as usize];
-    links.push(Link { posting, list, next: *first });
-    *first = (links.len() - 1) as u32;
 }
 
 /// A document, and where in it postings were hit.

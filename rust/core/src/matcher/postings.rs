@@ -261,7 +261,7 @@ impl Accepts {
             stamp: 0,
             again: 0,
             anchors: with(flags::ANCHOR),
-            located: places.source_of_neighbours(located),
+            located: places.source(&located),
             places: 0,
             exists: reached.add(exists, predicates, &index.view),
             probed: nodes.iter().copied().filter(|node| of(node) & probed != 0).collect(),
