@@ -40,7 +40,7 @@ pub(super) struct Choice {
 /// The nodes in which access and guards have to meet.
 #[derive(Debug, Default)]
 pub(super) struct Meeting {
-    /// The paths of the branches; each once.
+    /// The paths of the branches; each comes behind the one above it.
     pub(super) anchors: Vec<LinearPath>,
     /// The joins that decide whether they do; empty if it takes more than nodes.
     pub(super) joins: Vec<u32>,
@@ -133,12 +133,8 @@ fn of_pattern(access: &Atom, pattern: &Pattern) -> (Vec<Atom>, Option<Meeting>) 
     if !complete {
         return (guards, None);
     }
-    let mut meeting = Meeting::default();
-    for (_, branch) in pattern.branches() {
-        if !meeting.anchors.contains(&branch.path) {
-            meeting.anchors.push(branch.path.clone());
-        }
-    }
+    let anchors = pattern.branches().map(|(_, branch)| branch.path.clone()).collect();
+    let mut meeting = Meeting { anchors, ..Meeting::default() };
     // Of an order comparison only the best value is known, not the nodes.
     let located = !matches!(access.test, AtomTest::Range(..));
     if let Some(joins) = located.then(|| Joins::new(pattern, access, &guards)).flatten() {

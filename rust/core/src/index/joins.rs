@@ -4,7 +4,7 @@ use super::access::Atom;
 use super::pattern::{Pattern, TOP};
 use crate::paths::{Edge, LinearPath};
 use crate::predicates::FIRST_GUARDS;
-use crate::predicates::joins::{Input, Operand, join_head};
+use crate::predicates::joins::{Input, Operand, Purpose, join_head};
 
 /// The joins that decide a pattern by the nodes at which its leaves were found.
 ///
@@ -34,6 +34,10 @@ impl Joins {
         };
         // What is known of the branches below: numbers of their joins.
         let mut done: Vec<(usize, usize)> = Vec::new();
+        let place_of = |number: usize| match number {
+            TOP => Some(0),
+            number => pattern.branches().position(|(known, _)| known == number).map(|at| at as u32 + 1),
+        };
         for (number, branch) in pattern.branches().rev() {
             let start = branch.path.edges.len();
             let mut inputs = Vec::new();
@@ -46,7 +50,7 @@ impl Joins {
                     inputs.push(joins.input(Operand::Join(*join), start, &below.path)?);
                 }
             }
-            let join = joins.join(inputs, &branch.path, branch.above == TOP)?;
+            let join = joins.join(inputs, &branch.path, Purpose::Branch(place_of(branch.above)?))?;
             done.push((number, join));
         }
         (joins.count > 0).then_some(joins)
@@ -62,14 +66,14 @@ impl Joins {
             Some(gap) => {
                 let inner = path.prefix(start + gap);
                 let input = Input::new(operand, levels(&edges[gap..]), true)?;
-                let join = self.join(vec![input], &inner, false)?;
+                let join = self.join(vec![input], &inner, Purpose::Part)?;
                 self.input(Operand::Join(join), start, &inner)
             }
         }
     }
 
     /// Adds a join at this path; its number.
-    fn join(&mut self, mut inputs: Vec<Input>, path: &LinearPath, top: bool) -> Option<usize> {
+    fn join(&mut self, mut inputs: Vec<Input>, path: &LinearPath, purpose: Purpose) -> Option<usize> {
         if inputs.iter().all(|input| input.has_gap()) {
             let known = self.places.iter().position(|place| place == path);
             let place = known.unwrap_or(self.places.len());
@@ -83,7 +87,7 @@ impl Joins {
             Operand::Posting(number) => (input.has_gap(), 0, number),
             Operand::Join(number) => (input.has_gap(), 1, number),
         });
-        self.words.push(join_head(inputs.len(), top));
+        self.words.push(join_head(inputs.len(), purpose)?);
         self.words.extend(inputs.iter().map(|input| input.word()));
         self.count += 1;
         Some(self.count - 1)

@@ -85,8 +85,8 @@ enum Passage {
     Closed,
     /// Rows may be satisfied.
     Open,
-    /// Rows may be satisfied, and joins decide which.
-    Joined,
+    /// Rows may be satisfied, and joins decide which; so many of the first branches are one node each.
+    Joined { unique: usize },
     /// All rows are satisfied.
     Decided,
 }
@@ -99,10 +99,11 @@ impl Passage {
         if !list.guards.iter().all(|posting| walker.hit.contains(*posting)) {
             return Passage::Closed;
         }
-        if run.is_conjunctive() && !list.anchors.iter().any(|anchor| walker.repeated.contains(*anchor)) {
+        let unique = list.anchors.iter().take_while(|anchor| !walker.repeated.contains(**anchor)).count();
+        if run.is_conjunctive() && unique == list.anchors.len() {
             return Passage::Decided;
         }
-        if list.joins.is_empty() { open } else { Passage::Joined }
+        if list.joins.is_empty() { open } else { Passage::Joined { unique } }
     }
 }
 
@@ -268,15 +269,15 @@ impl<'a> Judge<'a> {
     fn judge_others(&mut self) {
         let (others, pairs) = (std::mem::take(&mut self.others), std::mem::take(&mut self.pairs));
         let predicates = self.predicates;
-        let operands = |access: Posting, run: &Run| {
-            let guard = predicates.guard(run);
-            Operands { access, guard, list: predicates.list(guard.list) }
-        };
+        // One part of all of them before the next part of any, as in `verify_pending`.
+        let guards: Vec<_> = others.iter().map(|(_, run)| predicates.guard(run)).collect();
+        let lists: Vec<_> = guards.iter().map(|guard| predicates.list(guard.list)).collect();
         let mut joined = Vec::new();
-        for (access, run) in others {
-            let operands = operands(access, run);
+        for (((access, run), guard), list) in others.into_iter().zip(guards).zip(lists) {
+            let mut operands = Operands { access, guard, list, unique: 0 };
             match Passage::behind(run, operands.list, self.walker) {
-                Passage::Joined => {
+                Passage::Joined { unique } => {
+                    operands.unique = unique;
                     self.kept.located.want(&operands);
                     joined.push((run, operands));
                 }
@@ -293,7 +294,9 @@ impl<'a> Judge<'a> {
                 Some(false) => self.out.rows.guarded += 1,
                 None => {
                     let run = &predicates.runs[candidate.run as usize];
-                    joined.push((run, operands(candidate.access, run)));
+                    let guard = predicates.guard(run);
+                    let list = predicates.list(guard.list);
+                    joined.push((run, Operands { access: candidate.access, guard, list, unique: 0 }));
                 }
             }
         }

@@ -5,7 +5,7 @@
 
 use super::places::{Scene, branches};
 use crate::document::{Document, NodeId};
-use crate::predicates::joins::{Input, Operand, joins};
+use crate::predicates::joins::{Input, Operand, Purpose, joins};
 use crate::predicates::{Guard, GuardList, NO_POSTING, Posting};
 use std::num::NonZeroU16;
 
@@ -46,7 +46,7 @@ impl Pair {
     /// The join of a run, if it is nothing else.
     pub(super) fn new(guard: &Guard, list: &GuardList<'_>) -> Option<Pair> {
         let mut joins = joins(list.joins);
-        let (Some((true, [one, other])), None) = (joins.next(), joins.next()) else { return None };
+        let (Some((Purpose::Branch(0), [one, other])), None) = (joins.next(), joins.next()) else { return None };
         if guard.first[0] == NO_POSTING || guard.first[1] != NO_POSTING {
             return None;
         }

@@ -4,8 +4,8 @@
 
 use super::bits::{BitSet, Word};
 use crate::document::{Document, NodeId};
-use crate::predicates::joins::{Input, Operand, joins};
-use crate::predicates::{FIRST_GUARDS, Guard, GuardList, NO_POSTING, Posting};
+use crate::predicates::joins::{Input, Operand, undecided};
+use crate::predicates::{FIRST_GUARDS, Guard, GuardList, Posting};
 use std::ops::Range;
 
 /// Number of a list of nodes.
@@ -121,11 +121,13 @@ impl Located {
         }
     }
 
-    /// Asks for the lists of all postings of a run.
+    /// Asks for the lists of the postings that the joins of a run need.
     pub(super) fn want(&mut self, operands: &Operands<'_>) {
-        let Operands { access, guard, list } = operands;
-        let all = std::iter::once(access).chain(&guard.first).chain(list.guards).chain(list.places);
-        self.want_all(all.copied().filter(|posting| *posting != NO_POSTING));
+        for input in operands.joins().flat_map(|(_, inputs)| inputs) {
+            if let Operand::Posting(number) = input.operand() {
+                self.wanted.insert(operands.posting(number));
+            }
+        }
     }
 
     /// Asks for the lists of some postings.
@@ -198,9 +200,16 @@ pub(super) struct Operands<'a> {
     pub(super) access: Posting,
     pub(super) guard: &'a Guard,
     pub(super) list: GuardList<'a>,
+    /// How many of the first branches are one node each.
+    pub(super) unique: usize,
 }
 
-impl Operands<'_> {
+impl<'a> Operands<'a> {
+    /// The joins that are left to decide, see [`undecided`].
+    fn joins(&self) -> impl Iterator<Item = (bool, &'a [Input])> {
+        undecided(self.list.joins, self.list.anchors.len(), self.unique)
+    }
+
     /// Access, first guards, further guards, places.
     fn posting(&self, number: usize) -> Posting {
         let Some(number) = number.checked_sub(1) else { return self.access };
@@ -235,14 +244,14 @@ impl Joiner {
         self.marks.capacity() * 4
     }
 
-    /// Whether all joins of a run have nodes; `None` if there are too many nodes to look at. All postings were hit.
+    /// Whether all joins that are left have nodes; `None` if there are too many nodes to look at. All postings were hit.
     pub(super) fn decide(&mut self, scene: Scene<'_>, operands: &Operands<'_>) -> Option<bool> {
         self.nodes.clear();
         self.ends.clear();
         let mut budget = BUDGET;
-        for (top, inputs) in joins(operands.list.joins) {
+        for (enough, inputs) in operands.joins() {
             self.fresh.clear();
-            if !self.join(scene, operands, inputs, top, &mut budget)? {
+            if !self.join(scene, operands, inputs, enough, &mut budget)? {
                 return Some(false);
             }
             self.nodes.append(&mut self.fresh);

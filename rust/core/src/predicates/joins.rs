@@ -1,7 +1,8 @@
 //! Joins as they are stored: what has to meet in one node.
 //!
 //! A join is a head and its inputs, one word each. An input takes nodes up to the branch that they have in common; the
-//! nodes that all inputs lead to are the join's. Joins come behind those that they take nodes of.
+//! nodes that all inputs lead to are the join's. Joins come behind those that they take nodes of: those of the last
+//! branch first.
 
 use bytemuck::{Pod, Zeroable};
 
@@ -22,7 +23,6 @@ pub struct Input(u32);
 const JOIN: u32 = 1 << 14;
 const GAP: u32 = 1 << 15;
 const LEVELS_SHIFT: u32 = 16;
-const TOP: u32 = 1 << 31;
 
 impl Input {
     /// An input; with `gap` the branch is this many levels up or further, else exactly. `None` if a number is too large.
@@ -61,17 +61,49 @@ impl Input {
     }
 }
 
-/// The head of a join: how many inputs follow, and whether it is enough that it has a node.
-pub fn join_head(inputs: usize, top: bool) -> u32 {
-    inputs as u32 | if top { TOP } else { 0 }
+/// For whom the nodes of a join are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// The join is that of a branch, and this is the number of the branch above, from 1; 0 is the document.
+    Branch(u32),
+    /// The join is a part of the next one that is of a branch.
+    Part,
 }
 
-/// The joins of a run: whether it is enough that they have a node, and their inputs, those without gaps first.
-pub fn joins(mut words: &[u32]) -> impl Iterator<Item = (bool, &[Input])> {
+const INPUTS: u32 = (1 << 16) - 1;
+const ABOVE_SHIFT: u32 = 16;
+const PART: u32 = u32::MAX >> ABOVE_SHIFT;
+
+/// The head of a join with so many inputs; `None` if a number is too large.
+pub fn join_head(inputs: usize, purpose: Purpose) -> Option<u32> {
+    let inputs = u32::try_from(inputs).ok().filter(|inputs| *inputs <= INPUTS)?;
+    let above = match purpose {
+        Purpose::Branch(above) => Some(above).filter(|above| *above < PART)?,
+        Purpose::Part => PART,
+    };
+    Some(inputs | above << ABOVE_SHIFT)
+}
+
+/// All joins of a run: for whom their nodes are, and their inputs, those without gaps first.
+pub fn joins(mut words: &[u32]) -> impl Iterator<Item = (Purpose, &[Input])> {
     std::iter::from_fn(move || {
         let (head, rest) = words.split_first()?;
-        let (inputs, rest) = rest.split_at_checked((head & !TOP) as usize)?;
+        let (inputs, rest) = rest.split_at_checked((head & INPUTS) as usize)?;
         words = rest;
-        Some((head & TOP != 0, bytemuck::cast_slice(inputs)))
+        let above = head >> ABOVE_SHIFT;
+        Some((if above == PART { Purpose::Part } else { Purpose::Branch(above) }, bytemuck::cast_slice(inputs)))
     })
+}
+
+/// The joins that are left where the first `unique` of so many `branches` are one node each: whether it is enough that a
+/// join has a node, and its inputs. What leads to a branch leads to its only node, so these need no join.
+pub fn undecided(words: &[u32], branches: usize, unique: usize) -> impl Iterator<Item = (bool, &[Input])> {
+    let mut left = branches - unique;
+    joins(words)
+        .take_while(move |(purpose, _)| {
+            let is_left = left > 0;
+            left -= usize::from(is_left && *purpose != Purpose::Part);
+            is_left
+        })
+        .map(move |(purpose, inputs)| (matches!(purpose, Purpose::Branch(above) if above as usize <= unique), inputs))
 }

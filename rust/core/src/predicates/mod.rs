@@ -96,7 +96,7 @@ impl Guard {
 pub struct GuardList<'a> {
     /// Further postings that a document must hit.
     pub guards: &'a [Posting],
-    /// Postings of the branches: if each of them leads to one node, guards and access predicate decide.
+    /// Postings of the branches, those above first: if each leads to one node, guards and access predicate decide.
     pub anchors: &'a [Posting],
     /// Further postings that joins need the nodes of.
     pub places: &'a [Posting],
