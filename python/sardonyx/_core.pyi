@@ -93,14 +93,15 @@ class Index:
     def __len__(self) -> int:
         """Number of live subscriptions."""
     def __contains__(self, key: str, /) -> bool: ...
-    def register(self, table: Any) -> list[tuple[int, str, ErrorFields]]:
+    def register(self, table: Any) -> list[tuple[int, str | None, ErrorFields]]:
         """Register a batch as one generation; an id already there is replaced.
 
         `table`: anything with `__arrow_c_stream__` or `__arrow_c_array__` (record batch): columns `subscription_id`,
         `query` (strings), optional `namespaces` (string: JSON object prefix -> URI), `ignore_namespaces` (bool),
         `stream` (string; null: every stream), `language` (string; null: `xpath`, a filter; `xquery`: a transformation;
         `xscl`: a join), `notify_empty` (bool; for transformations). Returns the refused rows as (row, subscription_id,
-        error fields); the others are registered. Of several rows with one id the last wins, in whichever language.
+        error fields), among them those without id or query; the others are registered. Of several rows with one id the
+        last wins, in whichever language.
         """
     def register_one(
         self,

@@ -1,8 +1,10 @@
 """Subscriptions as Arrow tables: the shape in which a population reaches the core.
 
-Columns: `subscription_id` and `query` (strings, never null), `namespaces` (string: a JSON object, or null),
-`ignore_namespaces` (bool), `stream` (string or null), `language` (string; null is `xpath`) and `notify_empty` (bool).
-Every way of registering many subscriptions ends here, so a bad row is refused in one place.
+Columns: `subscription_id` and `query` (strings; the core refuses a row without them), `namespaces` (string: a JSON
+object, or null), `ignore_namespaces` (bool), `stream` (string or null), `language` (string; null is `xpath`) and
+`notify_empty` (bool). Every way of registering many subscriptions ends here, and what is wrong with a row of such a
+table is for the core to say: whoever registers a few at a time beside a thread that matches should not keep the
+interpreter busy with it.
 """
 
 from __future__ import annotations
@@ -15,11 +17,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sardonyx.errors import InvalidFieldError, SardonyxError, SubscriptionError, UnsupportedError
+from sardonyx.errors import InvalidFieldError, SardonyxError, SubscriptionError
 from sardonyx.model import DeadLetter, Subscription
 
 __all__ = [
-    "LANGUAGES",
     "SCHEMA",
     "Defaults",
     "SubscriptionBatch",
@@ -31,8 +32,8 @@ __all__ = [
 
 SCHEMA = pa.schema(
     [
-        pa.field("subscription_id", pa.string(), nullable=False),
-        pa.field("query", pa.string(), nullable=False),
+        pa.field("subscription_id", pa.string()),
+        pa.field("query", pa.string()),
         pa.field("namespaces", pa.string()),
         pa.field("ignore_namespaces", pa.bool_()),
         pa.field("stream", pa.string()),
@@ -41,9 +42,6 @@ SCHEMA = pa.schema(
     ]
 )
 """The columns that the core reads."""
-
-LANGUAGES = ("xpath", "xquery", "xscl")
-"""The languages that are available: filters, transformations and joins."""
 
 FIELDS = ("id", "query", "language", "namespaces", "stream", "ignore_namespaces", "notify_empty")
 """The fields of a subscription, as files and mappings name them; `subscription_id` is accepted for `id`."""
@@ -71,17 +69,6 @@ class SubscriptionBatch:
     """What was refused on the way."""
     locate: Callable[[int], str] | None = None
     """Where a row of the table came from, as `FILE:LINE`."""
-
-
-def unavailable_language(language: object) -> UnsupportedError:
-    """The error for a subscription in a language that is none of `LANGUAGES`."""
-    return UnsupportedError(
-        f"the language {language!r} is not available; there are 'xpath' (filters), 'xquery' (transformations) and "
-        "'xscl' (joins)"
-    )
-
-
-_WHOLE_NAMES = "ignore_namespaces is for filters; transformations and joins compare whole names"
 
 
 def subscription_of(record: object) -> Subscription:
@@ -119,10 +106,7 @@ def _name(value: object) -> Any:
 
 
 def check(subscription: Subscription) -> Subscription:
-    """The subscription again if its fields have the right types and its language is available.
-
-    The query itself is checked by the core.
-    """
+    """The subscription again if its fields have the right types; what they say is checked by the core."""
     name = subscription.id if isinstance(subscription.id, str) else None
 
     def refuse(message: str) -> InvalidFieldError:
@@ -132,10 +116,8 @@ def check(subscription: Subscription) -> Subscription:
         raise refuse(f"id is {subscription.id!r}; it must be a string of at least one character")
     if not isinstance(subscription.query, str):
         raise refuse(f"query is {subscription.query!r}; it must be a string")
-    if subscription.language not in LANGUAGES:
-        error = unavailable_language(subscription.language)
-        error.subscription_id = name
-        raise error
+    if not isinstance(subscription.language, str):
+        raise refuse(f"language is {subscription.language!r}; it must be a string")
     if subscription.namespaces is not None and not _is_prefix_map(subscription.namespaces):
         raise refuse(f"namespaces is {subscription.namespaces!r}; it must map prefixes to URIs, all of them strings")
     if subscription.stream is not None and not isinstance(subscription.stream, str):
@@ -143,11 +125,9 @@ def check(subscription: Subscription) -> Subscription:
     for flag in ("ignore_namespaces", "notify_empty"):
         if not isinstance(getattr(subscription, flag), bool):
             raise refuse(f"{flag} is {getattr(subscription, flag)!r}; it must be true or false")
-    if subscription.ignore_namespaces and subscription.language != "xpath":
-        raise refuse(_WHOLE_NAMES)
-    for text in (subscription.id, subscription.query, subscription.stream or ""):
+    for text in (subscription.id, subscription.query, subscription.language, subscription.stream or ""):
         if not text.isascii() and not is_unicode(text):
-            raise refuse("id, query and stream must be text without lone surrogates")
+            raise refuse("id, query, language and stream must be text without lone surrogates")
     return subscription
 
 
@@ -225,52 +205,12 @@ def from_table(
 ) -> SubscriptionBatch:
     """A batch from any table that has `id` (or `subscription_id`) and `query`; other columns than `FIELDS` are ignored.
 
-    Raises `InvalidFieldError` when a column is missing or has a type that can not be read; single bad rows are refused.
+    Raises `InvalidFieldError` when a column is missing or has a type that can not be read.
     """
-    given = _read_columns(table)
-    names, queries = given["subscription_id"], given["query"]
-    if (
-        defaults is None
-        and "language" not in given
-        and not names.null_count + queries.null_count
-        and _holds_no_empty(names)
-    ):
-        # As a rule nothing is refused and little is given. Whoever registers a few at a time beside a thread that
-        # matches should not keep the interpreter busy with more than that.
-        return SubscriptionBatch(table=pa.table(given), locate=locate)
-    columns = _with_absent(given, table.num_rows)
-    bad = pc.or_(pc.is_null(names), pc.is_null(queries))
-    bad = pc.or_(bad, pc.fill_null(pc.equal(names, ""), False))
-    if "language" in given:
-        language = columns["language"]
-        known = pc.is_in(language, pa.array([*LANGUAGES, None], pa.string()))
-        partial = pc.and_(columns["ignore_namespaces"], pc.fill_null(pc.not_equal(language, "xpath"), False))
-        bad = pc.or_(pc.or_(bad, pc.invert(known)), partial)
-    else:
-        known = partial = None
-    result = pa.table(columns, schema=SCHEMA.remove_metadata()) if not pc.any(bad).as_py() else None
-    if result is not None:
-        return SubscriptionBatch(table=apply_defaults(result, defaults), locate=locate)
-    rows = pc.indices_nonzero(bad).to_pylist()
-    rejected = []
-    for row in rows:
-        name = columns["subscription_id"][row].as_py() or None
-        if known is not None and not known[row].as_py():
-            error: SubscriptionError = unavailable_language(columns["language"][row].as_py())
-            error.subscription_id = name
-        elif partial is not None and partial[row].as_py():
-            error = InvalidFieldError(_WHOLE_NAMES, subscription_id=name)
-        else:
-            error = InvalidFieldError("id and query must both be given", subscription_id=name)
-        rejected.append(DeadLetter.of(error, source=None if locate is None else locate(row)))
-    kept = pc.indices_nonzero(pc.invert(bad))
-    nullable = pa.schema([item.with_nullable(True) for item in SCHEMA])
-    good = pa.table(columns, schema=nullable).take(kept).cast(SCHEMA)
-    return SubscriptionBatch(
-        table=apply_defaults(good, defaults),
-        rejected=tuple(rejected),
-        locate=None if locate is None else (lambda row: locate(kept[row].as_py())),
-    )
+    columns: Mapping[str, pa.ChunkedArray] = _read_columns(table)
+    if defaults is not None:
+        columns = _with_absent(columns, table.num_rows)
+    return SubscriptionBatch(table=apply_defaults(pa.table(columns), defaults), locate=locate)
 
 
 def _read_columns(table: pa.Table) -> dict[str, pa.ChunkedArray]:
@@ -291,10 +231,6 @@ def _read_columns(table: pa.Table) -> dict[str, pa.ChunkedArray]:
     }
     given = {name: read(table, name) for name, read in readers.items() if name in names}
     return {"subscription_id": _text(table, key), "query": _text(table, "query"), **given}
-
-
-def _holds_no_empty(names: pa.ChunkedArray) -> bool:
-    return bool(pc.index(names, pa.scalar("", pa.string())).as_py() < 0)
 
 
 def _with_absent(given: Mapping[str, pa.ChunkedArray], rows: int) -> dict[str, pa.ChunkedArray]:

@@ -69,6 +69,7 @@ BAD_AND_GOOD = [
     ("4", None),
     (None, "/a"),
     ("6", "//b"),
+    ("", "/a"),
 ]
 
 
@@ -116,12 +117,31 @@ def test_bad_subscriptions_never_spoil_a_batch(way: str, rows: int) -> None:
     assert report.registered == len(broker) == 2
     assert sorted((letter.subscription_id or "", letter.kind) for letter in report.rejected) == [
         ("", "invalid_field"),
+        ("", "invalid_field"),
         ("2", "query_syntax"),
         ("3", "unsupported"),
         ("4", "invalid_field"),
     ]
     assert handled[-1] == len(BAD_AND_GOOD)
     assert broker.match("<a><b/></a>") == ["1", "6"]
+
+
+def test_a_table_with_little_more_than_ids_and_queries() -> None:
+    """Where nothing is said of languages, and where it contradicts the rest; refused ids that are empty are none."""
+    broker = Broker()
+    few = pa.table({"id": ["1", None, "", "4", "5"], "query": ["/a", "/a", "/a", None, "/a["]})
+    letters = broker.register_many(few).rejected
+    assert [letter.subscription_id for letter in letters] == [None, None, "4", "5"]
+    assert [letter.message for letter in letters[:3]] == ["id and query must both be given"] * 3
+    queries = ["/a", "<r>{for $a in /a return $a}</r>", "/a[x->v] JOIN{v=w, 1 s} /b[y->w]"]
+    ignoring = {"id": ["6", "7", "8"], "query": queries, "ignore_namespaces": [True] * 3}
+    letters = broker.register_many(pa.table({**ignoring, "language": [None, "xquery", "xscl"]})).rejected
+    assert [(letter.subscription_id, letter.kind) for letter in letters] == [
+        ("7", "invalid_field"),
+        ("8", "invalid_field"),
+    ]
+    assert all("ignore_namespaces is for filters" in letter.message for letter in letters)
+    assert broker.match("<a/>") == ["1", "6"]
 
 
 def test_namespaces_reach_the_core_in_every_shape() -> None:

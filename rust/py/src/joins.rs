@@ -6,6 +6,7 @@ use crate::errors::{Failed, Fields, arrow_error, malformed, work};
 use crate::index::Index;
 use crate::joins_explained::tables;
 use crate::matches::ErrorTable;
+use crate::registration::Refused;
 use arrow_array::builder::{
     Int64Builder, LargeBinaryBuilder, LargeStringBuilder, ListBuilder, StringBuilder, UInt32Builder,
 };
@@ -64,7 +65,7 @@ impl Joins {
     }
 
     /// Registers joins; gives row, id and reason of those refused, and the ids of the others.
-    pub(crate) fn register<'b>(&self, unparsed: &[Unparsed<'b>]) -> (Vec<(u64, String, Fields)>, Vec<&'b str>) {
+    pub(crate) fn register<'b>(&self, unparsed: &[Unparsed<'b>]) -> (Refused, Vec<&'b str>) {
         let mut refused = Vec::new();
         let mut rows: BTreeMap<Arc<str>, u64> = BTreeMap::new();
         let mut registrations = Vec::with_capacity(unparsed.len());
@@ -83,13 +84,13 @@ impl Joins {
                         parsed,
                     });
                 }
-                Err(error) => refused.push((given.row, given.id.to_owned(), error.into())),
+                Err(error) => refused.push((given.row, Some(given.id.to_owned()), error.into())),
             }
         }
         let failed = self.write().register(registrations);
         for (id, error) in failed {
             if let Some(row) = rows.remove(&id) {
-                refused.push((row, id.to_string(), error.into()));
+                refused.push((row, Some(id.to_string()), error.into()));
             }
         }
         let accepted = unparsed.iter().map(|given| given.id).filter(|id| rows.contains_key(*id)).collect();

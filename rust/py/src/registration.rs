@@ -17,8 +17,8 @@ use sardonyx_core::xpath::parser::StaticContext;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Refused rows: row, subscription id, error.
-pub(crate) type Refused = Vec<(u64, String, Fields)>;
+/// Refused rows: row, subscription id if there is one, error.
+pub(crate) type Refused = Vec<(u64, Option<String>, Fields)>;
 
 /// The columns of a batch of subscriptions.
 pub(crate) struct Columns {
@@ -95,6 +95,48 @@ fn field(column: &Option<StringArray>, row: usize) -> Option<&str> {
     column.as_ref().filter(|column| column.is_valid(row)).map(|column| column.value(row))
 }
 
+/// Languages of subscriptions.
+enum Language {
+    XPath,
+    XQuery,
+    Xscl,
+}
+
+/// Why a field of a subscription is refused.
+fn invalid(message: &str) -> Fields {
+    Fields::new("invalid_field", message)
+}
+
+impl Columns {
+    fn id(&self, row: usize) -> Option<&str> {
+        Some(self.ids.value(row)).filter(|id| self.ids.is_valid(row) && !id.is_empty())
+    }
+
+    /// The id, query and language of a row, or why it is refused.
+    fn required(&self, row: usize) -> Result<(&str, &str, Language), Fields> {
+        let query = Some(self.queries.value(row)).filter(|_| self.queries.is_valid(row));
+        let (Some(id), Some(query)) = (self.id(row), query) else {
+            return Err(invalid("id and query must both be given"));
+        };
+        let language = match field(&self.languages, row) {
+            None | Some("xpath") => return Ok((id, query, Language::XPath)),
+            Some("xquery") => Language::XQuery,
+            Some("xscl") => Language::Xscl,
+            Some(other) => {
+                let message = format!(
+                    "the language '{other}' is not available; there are 'xpath' (filters), 'xquery' (transformations) \
+                     and 'xscl' (joins)"
+                );
+                return Err(Fields::new("unsupported", message));
+            }
+        };
+        if flag(&self.ignore_namespaces, row) {
+            return Err(invalid("ignore_namespaces is for filters; transformations and joins compare whole names"));
+        }
+        Ok((id, query, language))
+    }
+}
+
 /// Namespace maps by their JSON text: most subscriptions of a population share a few.
 struct NamespaceMaps<'a>(HashMap<&'a str, Result<Pairs, Fields>>);
 
@@ -136,54 +178,36 @@ pub(crate) fn register(index: &Index, batches: &[Columns]) -> Result<Refused, Fa
     let mut registrations = Vec::with_capacity(batches.iter().map(|columns| columns.ids.len()).sum());
     let rows = batches.iter().flat_map(|columns| (0..columns.ids.len()).map(move |row| (columns, row)));
     for (number, (columns, row)) in rows.enumerate() {
-        let missing = if columns.ids.is_null(row) { "subscription_id" } else { "query" };
-        if columns.ids.is_null(row) || columns.queries.is_null(row) {
-            let id = if columns.ids.is_valid(row) { columns.ids.value(row) } else { "" };
-            let fields = Fields::new("invalid_field", format!("{missing} is missing"));
-            refused.push((number as u64, id.to_owned(), fields));
-            continue;
-        }
-        let id = columns.ids.value(row);
-        let namespaces = match field(&columns.namespaces, row)
-            .map_or(Ok(&[][..]), |json| maps[json].as_ref().map(Vec::as_slice).map_err(|fields| (*fields).clone()))
-        {
-            Ok(namespaces) => namespaces,
+        let namespaces = field(&columns.namespaces, row)
+            .map_or(Ok(&[][..]), |json| maps[json].as_ref().map(Vec::as_slice).map_err(|fields| (*fields).clone()));
+        let given = columns.required(row).and_then(|given| Ok((given, namespaces?)));
+        let ((id, query, language), namespaces) = match given {
+            Ok(given) => given,
             Err(fields) => {
-                refused.push((number as u64, id.to_owned(), fields));
+                refused.push((number as u64, columns.id(row).map(str::to_owned), fields));
                 continue;
             }
         };
-        if field(&columns.languages, row) == Some("xquery") {
-            unparsed.push(Unparsed {
-                row: number as u64,
-                id,
-                query: columns.queries.value(row),
-                namespaces,
-                stream: field(&columns.streams, row),
-                notify_empty: flag(&columns.notify_empty, row),
-            });
-            continue;
+        let stream = field(&columns.streams, row);
+        let number = number as u64;
+        match language {
+            Language::XPath => {
+                let ignore_namespaces = flag(&columns.ignore_namespaces, row);
+                let context = StaticContext { namespaces, ignore_namespaces, limits };
+                registrations.push(Registration { row: number, id, stream, query, context });
+            }
+            Language::XQuery => {
+                let notify_empty = flag(&columns.notify_empty, row);
+                unparsed.push(Unparsed { row: number, id, query, namespaces, stream, notify_empty });
+            }
+            Language::Xscl => joins.push(joins::Unparsed { row: number, id, query, namespaces, stream }),
         }
-        if field(&columns.languages, row) == Some("xscl") {
-            let stream = field(&columns.streams, row);
-            let query = columns.queries.value(row);
-            joins.push(joins::Unparsed { row: number as u64, id, query, namespaces, stream });
-            continue;
-        }
-        let ignore_namespaces = flag(&columns.ignore_namespaces, row);
-        registrations.push(Registration {
-            row: number as u64,
-            id,
-            stream: field(&columns.streams, row),
-            query: columns.queries.value(row),
-            context: StaticContext { namespaces, ignore_namespaces, limits },
-        });
     }
     let (builder, errors) = build(registrations.iter().copied())?;
     refused.extend(errors.into_iter().map(|(row, error)| {
         // Rows ascend.
         let at = registrations.partition_point(|entry| entry.row < row);
-        (row, registrations[at].id.to_owned(), error.into())
+        (row, Some(registrations[at].id.to_owned()), error.into())
     }));
     // An id is registered once, in whichever language it came last.
     if !transformations.read().is_empty() && !registrations.is_empty() {
@@ -216,7 +240,7 @@ pub(crate) fn register(index: &Index, batches: &[Columns]) -> Result<Refused, Fa
                     Some(registration)
                 }
                 Err((row, id, error)) => {
-                    refused.push((row, id.to_owned(), error.into()));
+                    refused.push((row, Some(id.to_owned()), error.into()));
                     None
                 }
             }));

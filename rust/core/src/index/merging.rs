@@ -7,10 +7,10 @@
 
 use super::snapshot::SnapshotSegment;
 
-/// With more segments than this, the newest are merged whatever their sizes: a match walks each of them.
-pub(super) const MAX_SEGMENTS: usize = 8;
-/// With this many, registering waits for a merge: the last resort against registering faster than can be merged.
-pub(super) const MAX_WAITING_SEGMENTS: usize = 12;
+/// With more segments than this, the newest are merged whatever their sizes: a match walks each of them. With this
+/// many, registering waits for a merge that is under way. (Twice as many before it had to wait made registering hardly
+/// quicker, as what is put off has to be merged all the same, but matching beside it half as quick.)
+pub(super) const MAX_SEGMENTS: usize = 6;
 /// A segment is merged with the newer ones when it is at most so many times as large as these.
 const RATIO: usize = 4;
 /// Whoever registers merges so many times the subscriptions that are registered, at least a millisecond's worth and at

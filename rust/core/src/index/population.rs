@@ -10,7 +10,7 @@
 
 use super::builder::SegmentBuilder;
 use super::error::{CapacityError, IndexFormatError};
-use super::merging::{MAX_WAITING_SEGMENTS, aside, at_once};
+use super::merging::{MAX_SEGMENTS, aside, at_once};
 use super::priority::work_in_background;
 use super::segment::Segment;
 use super::snapshot::{Generation, Snapshot, SnapshotSegment, merge};
@@ -69,14 +69,14 @@ impl Population {
     }
 
     /// Adds the subscriptions of a builder as one generation; ids already there are replaced. Waits for a merge only if
-    /// [`MAX_WAITING_SEGMENTS`] have piled up.
+    /// [`MAX_SEGMENTS`] have piled up.
     ///
     /// # Errors
     /// If a merge, this one's or one before, outgrew what one segment can number; nothing is changed then.
     pub fn register(&self, builder: SegmentBuilder) -> Result<Generation, CapacityError> {
         let added = builder.freeze();
         let mut writer = self.shared.write();
-        while writer.running && self.snapshot().segments.len() >= MAX_WAITING_SEGMENTS {
+        while writer.running && self.snapshot().segments.len() >= MAX_SEGMENTS {
             writer = self.shared.wait(writer);
         }
         if let Some(failure) = &writer.failure {
