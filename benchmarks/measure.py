@@ -7,12 +7,12 @@ import os
 import platform
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Figure", "machine", "median_ms", "resident_bytes", "write"]
+__all__ = ["Figure", "in_turns_ms", "machine", "median_ms", "median_ratio", "resident_bytes", "write"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,23 @@ def median_ms(work: Callable[[], object], rounds: int, per: int = 1) -> float:
         work()
         times.append((time.perf_counter() - began) * 1000 / per)
     return statistics.median(times)
+
+
+def in_turns_ms(works: Sequence[Callable[[], object]], rounds: int, per: int = 1) -> list[list[float]]:
+    """Wall times of each of the works, as `median_ms` has them, but in turns.
+
+    What is compared is so measured side by side: the speed of a machine that others use, too, changes within seconds.
+    """
+    times: list[list[float]] = [[] for _ in works]
+    for _ in range(rounds):
+        for work, own in zip(works, times, strict=True):
+            own.append(median_ms(work, 1, per))
+    return times
+
+
+def median_ratio(times: Sequence[float], others: Sequence[float]) -> float:
+    """Median of the ratios of times that were measured in turns."""
+    return statistics.median(time / other for time, other in zip(times, others, strict=True))
 
 
 def resident_bytes() -> int:
