@@ -101,6 +101,12 @@ fn matchers(cost_limit: Option<u64>, xpush: XPushSettings) -> Matchers {
     }
 }
 
+/// The population, which has its merged segments prepared for the matcher that it is for as a rule.
+fn prepared(population: Population, matchers: &Matchers) -> Population {
+    population.prepare_by(matchers.inverted.preparation());
+    population
+}
+
 #[pymethods]
 impl Index {
     #[new]
@@ -116,7 +122,7 @@ impl Index {
         let cost_limit = matchers.inverted.settings().cost_limit;
         let limits = AllLimits::read(limits)?;
         Ok(Index {
-            population: Population::default(),
+            population: prepared(Population::default(), &matchers),
             transformations: Transformations::new(strategy_named(strategy)?, elements, cost_limit),
             joins: Joins::new(limits.query, cost_limit),
             matchers,
@@ -156,7 +162,7 @@ impl Index {
             let joins = Joins::new(limits.query, cost_limit);
             joins.restore(second)?;
             Ok(Index {
-                population,
+                population: prepared(population, &matchers),
                 transformations,
                 joins,
                 matchers,

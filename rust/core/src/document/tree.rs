@@ -129,7 +129,7 @@ pub const XML_URI: &str = "http://www.w3.org/XML/1998/namespace";
 pub const XMLNS_URI: &str = "http://www.w3.org/2000/xmlns/";
 
 /// A parsed document: flat, owned and read-only.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Document {
     nodes: Vec<Node>,
     names: Vec<Name>,

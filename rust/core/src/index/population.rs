@@ -17,8 +17,8 @@ use super::snapshot::{Generation, Snapshot, SnapshotSegment, merge};
 use foldhash::fast::FixedState;
 use hashbrown::HashSet;
 use std::path::Path;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, Weak};
-use std::time::Duration;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, Weak};
+use std::time::{Duration, Instant};
 
 /// A population that changes.
 #[derive(Debug, Default)]
@@ -33,6 +33,19 @@ struct Shared {
     writer: Mutex<Writer>,
     /// Told whenever a merge or the merging thread ends.
     merged: Condvar,
+    preparation: Preparation,
+}
+
+/// What is done with a merged segment before matches see it, for at most so long.
+#[derive(Default)]
+struct Preparation(OnceLock<Box<Prepare>>);
+
+type Prepare = dyn Fn(&Arc<Segment>, Duration) + Send + Sync;
+
+impl std::fmt::Debug for Preparation {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_tuple("Preparation").field(&self.0.get().is_some()).finish()
+    }
 }
 
 /// What is known to whoever changes a population.
@@ -61,6 +74,12 @@ impl Population {
     /// If the file is not a sound index of this version.
     pub fn open(path: &Path, verify: bool) -> Result<Population, IndexFormatError> {
         Segment::open(path, verify).map(Population::of)
+    }
+
+    /// Has merged segments prepared before matches see them, on the thread that merged them. `prepare` is told how long
+    /// it may take: as long as the merge. Only the first call counts.
+    pub fn prepare_by(&self, prepare: impl Fn(&Arc<Segment>, Duration) + Send + Sync + 'static) {
+        let _ = self.shared.preparation.0.set(Box::new(prepare));
     }
 
     /// The current state.
@@ -201,7 +220,11 @@ impl Shared {
         writer.merging = parts.iter().map(|part| part.segment.number()).collect();
         drop(writer);
         let reserved = Reserved(self);
+        let began = Instant::now();
         let mut merged = SnapshotSegment::new(merge(&parts)?);
+        if let Some(prepare) = self.preparation.0.get() {
+            prepare(&merged.segment, began.elapsed());
+        }
         let writer = self.write();
         let mut next = (*self.snapshot()).clone();
         let mut at = None;

@@ -5,6 +5,7 @@
 
 use super::judge::{self, Judge, Judgement, Kept, RowCounts};
 use super::postings::{Index, Walker, resolve};
+use super::recent::Recent;
 use super::results::Matches;
 use crate::document::Document;
 use crate::index::{Segment, Snapshot};
@@ -12,7 +13,8 @@ use crate::predicates::Patterns;
 use crate::xpath::symbols::{DocumentSymbols, RememberedSymbols};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::time::{Duration, Instant};
 
 /// Settings of a matcher.
 #[derive(Clone, Copy, Debug)]
@@ -49,6 +51,41 @@ struct Part {
     rows: RowCounts,
 }
 
+impl Part {
+    fn new(patterns: Arc<OnceLock<Patterns>>, settings: &Settings) -> Box<Part> {
+        Box::new(Part {
+            patterns,
+            walker: Walker::new(settings.path_cache_bytes),
+            symbols: DocumentSymbols::default(),
+            remembered: RememberedSymbols::default(),
+            kept: Kept::default(),
+            rows: RowCounts::default(),
+        })
+    }
+
+    /// Judges the rows of a segment by a document.
+    fn judge(&mut self, segment: &Segment, document: &Document, cost_limit: u64) -> Judgement {
+        let index = Index::new(segment);
+        resolve(segment, document, &mut self.symbols, &mut self.remembered);
+        self.walker.walk(&index, &self.patterns, document, &self.symbols);
+        let satisfied = std::mem::take(&mut self.walker.found.satisfied);
+        let judge = Judge::new(&index, &self.walker, document, &self.symbols, &mut self.kept, cost_limit, satisfied);
+        let judgement = judge.run_all();
+        self.walker.expected = judgement.satisfied.len();
+        judgement
+    }
+}
+
+impl Shared {
+    fn of<'p>(pool: &'p mut HashMap<u64, Shared, FixedState>, segment: &Arc<Segment>) -> &'p mut Shared {
+        pool.entry(segment.number()).or_insert_with(|| Shared {
+            segment: Arc::downgrade(segment),
+            patterns: Arc::default(),
+            idle: Vec::new(),
+        })
+    }
+}
+
 /// Sizes and counters of the caches, summed over idle workers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct InvertedStatistics {
@@ -62,11 +99,18 @@ pub struct InvertedStatistics {
     pub rows: RowCounts,
 }
 
+/// The caches that wait for a thread, and what new ones are prepared with.
+#[derive(Debug, Default)]
+struct Pool {
+    segments: Mutex<HashMap<u64, Shared, FixedState>>,
+    recent: Recent,
+}
+
 /// The matcher: settings and a pool of caches, to be shared between threads.
 #[derive(Debug, Default)]
 pub struct Inverted {
     settings: Settings,
-    pool: Mutex<HashMap<u64, Shared, FixedState>>,
+    pool: Arc<Pool>,
 }
 
 /// The caches of one thread for the segments of one snapshot; give it back with [`Inverted::give_back`].
@@ -75,10 +119,16 @@ pub struct Worker {
     parts: Vec<(u64, Box<Part>)>,
 }
 
+impl Pool {
+    fn lock(&self) -> MutexGuard<'_, HashMap<u64, Shared, FixedState>> {
+        self.segments.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 impl Inverted {
     /// A matcher with these settings.
     pub fn new(settings: Settings) -> Inverted {
-        Inverted { settings, pool: Mutex::default() }
+        Inverted { settings, pool: Arc::default() }
     }
 
     /// Its settings.
@@ -88,36 +138,38 @@ impl Inverted {
 
     /// Takes caches for the segments of a snapshot out of the pool, or makes new ones.
     pub fn worker(&self, snapshot: &Snapshot) -> Worker {
-        let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
-        let parts = snapshot
-            .segments
-            .iter()
-            .map(|part| {
-                let segment = &part.segment;
-                let shared = pool.entry(segment.number()).or_insert_with(|| Shared {
-                    segment: Arc::downgrade(segment),
-                    patterns: Arc::default(),
-                    idle: Vec::new(),
-                });
-                let own = shared.idle.pop().unwrap_or_else(|| {
-                    Box::new(Part {
-                        patterns: shared.patterns.clone(),
-                        walker: Walker::new(self.settings.path_cache_bytes),
-                        symbols: DocumentSymbols::default(),
-                        remembered: RememberedSymbols::default(),
-                        kept: Kept::default(),
-                        rows: RowCounts::default(),
-                    })
-                });
-                (segment.number(), own)
-            })
-            .collect();
-        Worker { parts }
+        let mut pool = self.pool.lock();
+        let parts = snapshot.segments.iter().map(|part| {
+            let segment = &part.segment;
+            let shared = Shared::of(&mut pool, segment);
+            let own = shared.idle.pop().unwrap_or_else(|| Part::new(shared.patterns.clone(), &self.settings));
+            (segment.number(), own)
+        });
+        Worker { parts: parts.collect() }
+    }
+
+    /// What prepares caches for a segment that nobody has matched with yet: it matches some of the last documents, for
+    /// no longer than `at_most`. Without that, the first matches with a large segment take many times as long.
+    pub fn preparation(&self) -> impl Fn(&Arc<Segment>, Duration) + Send + Sync + use<> {
+        let (pool, settings) = (self.pool.clone(), self.settings);
+        move |segment, at_most| {
+            let began = Instant::now();
+            let patterns = Shared::of(&mut pool.lock(), segment).patterns.clone();
+            let mut part = Part::new(patterns, &settings);
+            for document in pool.recent.documents() {
+                if began.elapsed() >= at_most {
+                    break;
+                }
+                part.judge(segment, &document, settings.cost_limit);
+            }
+            part.rows = RowCounts::default();
+            Shared::of(&mut pool.lock(), segment).idle.push(part);
+        }
     }
 
     /// Returns caches to the pool and forgets those of segments that are gone.
     pub fn give_back(&self, worker: Worker) {
-        let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pool = self.pool.lock();
         for (number, part) in worker.parts {
             if let Some(shared) = pool.get_mut(&number) {
                 shared.idle.push(part);
@@ -128,8 +180,8 @@ impl Inverted {
 
     /// Sizes and counters of the idle caches.
     pub fn statistics(&self) -> InvertedStatistics {
-        let pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut total = InvertedStatistics::default();
+        let pool = self.pool.lock();
+        let mut total = InvertedStatistics { cache_bytes: self.pool.recent.memory_bytes(), ..Default::default() };
         #[allow(clippy::iter_over_hash_type)] // a sum does not depend on the order
         for part in pool.values().flat_map(|shared| &shared.idle) {
             let (states, bytes, clears) = part.walker.statistics();
@@ -149,18 +201,14 @@ impl Inverted {
         document: &Document,
         stream: Option<&str>,
     ) -> Matches {
+        if let Some((_, first)) = worker.parts.first() {
+            self.pool.recent.offer(first.walker.document_number, document);
+        }
         let mut matches = Matches::default();
         for (number, (part, (_, own))) in snapshot.segments.iter().zip(&mut worker.parts).enumerate() {
             let segment = &*part.segment;
-            let index = Index::new(segment);
-            resolve(segment, document, &mut own.symbols, &mut own.remembered);
-            own.walker.walk(&index, &own.patterns, document, &own.symbols);
-            let satisfied = std::mem::take(&mut own.walker.found.satisfied);
-            let limit = self.settings.cost_limit;
-            let judge = Judge::new(&index, &own.walker, document, &own.symbols, &mut own.kept, limit, satisfied);
-            let Judgement { satisfied, failed, rows } = judge.run_all();
+            let Judgement { satisfied, failed, rows } = own.judge(segment, document, self.settings.cost_limit);
             own.rows += rows;
-            own.walker.expected = satisfied.len();
             matches.add(snapshot, number, stream, satisfied);
             for (row, error) in failed {
                 matches.fail(snapshot, number, stream, segment.view().subscriptions_of(row), &error);

@@ -15,6 +15,7 @@ mod places;
 mod postings;
 mod probes;
 mod reached;
+mod recent;
 mod results;
 mod verify;
 mod xpush;
