@@ -96,8 +96,8 @@ class Index:
     def register(self, table: Any) -> list[tuple[int, str | None, ErrorFields]]:
         """Register a batch as one generation; an id already there is replaced.
 
-        `table`: anything with `__arrow_c_stream__` or `__arrow_c_array__` (record batch): columns `subscription_id`,
-        `query` (strings), optional `namespaces` (string: JSON object prefix -> URI), `ignore_namespaces` (bool),
+        `table`: anything with `__arrow_c_stream__` or `__arrow_c_array__` (record batch): columns `subscription_id` (or
+        `id`), `query` (strings), optional `namespaces` (string: JSON object prefix -> URI), `ignore_namespaces` (bool),
         `stream` (string; null: every stream), `language` (string; null: `xpath`, a filter; `xquery`: a transformation;
         `xscl`: a join), `notify_empty` (bool; for transformations). Returns the refused rows as (row, subscription_id,
         error fields), among them those without id or query; the others are registered. Of several rows with one id the

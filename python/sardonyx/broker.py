@@ -208,14 +208,18 @@ class Broker:
     def _batches(self, subscriptions: Any, defaults: Defaults | None) -> Iterator[SubscriptionBatch]:
         rows = self._settings.register_rows
         if hasattr(subscriptions, "__arrow_c_stream__") or hasattr(subscriptions, "__arrow_c_array__"):
-            if isinstance(subscriptions, pa.RecordBatch):
+            if isinstance(subscriptions, pa.Table):
+                table = subscriptions
+            elif isinstance(subscriptions, pa.RecordBatch):
                 table = pa.Table.from_batches([subscriptions])
             elif hasattr(subscriptions, "__arrow_c_stream__"):
                 table = pa.table(subscriptions)
             else:
                 table = pa.Table.from_batches([pa.record_batch(subscriptions)])
+            is_ready = defaults is None and tabular.is_ready(table.schema)
             for start in range(0, table.num_rows, rows):
-                yield tabular.from_table(table.slice(start, rows), defaults)
+                part = table.slice(start, rows)
+                yield SubscriptionBatch(part) if is_ready else tabular.from_table(part, defaults)
             return
         if isinstance(subscriptions, str | bytes | Mapping):
             raise TypeError("register_many needs an iterable of subscriptions, or an Arrow table")

@@ -26,6 +26,7 @@ __all__ = [
     "SubscriptionBatch",
     "from_records",
     "from_table",
+    "is_ready",
     "is_unicode",
     "subscription_of",
 ]
@@ -42,6 +43,8 @@ SCHEMA = pa.schema(
     ]
 )
 """The columns that the core reads."""
+
+_TYPES = {**{item.name: item.type for item in SCHEMA}, "id": pa.string()}
 
 FIELDS = ("id", "query", "language", "namespaces", "stream", "ignore_namespaces", "notify_empty")
 """The fields of a subscription, as files and mappings name them; `subscription_id` is accepted for `id`."""
@@ -207,10 +210,23 @@ def from_table(
 
     Raises `InvalidFieldError` when a column is missing or has a type that can not be read.
     """
-    columns: Mapping[str, pa.ChunkedArray] = _read_columns(table)
-    if defaults is not None:
-        columns = _with_absent(columns, table.num_rows)
+    columns = _with_absent(_read_columns(table), table.num_rows)
     return SubscriptionBatch(table=apply_defaults(pa.table(columns), defaults), locate=locate)
+
+
+def is_ready(schema: pa.Schema) -> bool:
+    """Whether the core reads such tables as they are: columns of `SCHEMA` alone, some absent, `id` for the first.
+
+    >>> is_ready(pa.schema({"id": pa.string(), "query": pa.string()})), is_ready(pa.schema({"query": pa.string()}))
+    (True, False)
+    """
+    names = set(schema.names)
+    return (
+        len(names) == len(schema.names)
+        and ("id" in names) != ("subscription_id" in names)
+        and "query" in names
+        and all(_TYPES.get(name) == type_ for name, type_ in zip(schema.names, schema.types, strict=True))
+    )
 
 
 def _read_columns(table: pa.Table) -> dict[str, pa.ChunkedArray]:

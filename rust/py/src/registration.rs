@@ -75,8 +75,9 @@ impl Columns {
             }
             _ => Ok(None),
         };
+        let id = if batch.column_by_name("subscription_id").is_none() { "id" } else { "subscription_id" };
         Ok(Columns {
-            ids: needed("subscription_id")?,
+            ids: needed(id)?,
             queries: needed("query")?,
             namespaces: optional("namespaces")?,
             ignore_namespaces: flags("ignore_namespaces")?,
