@@ -36,7 +36,9 @@ struct Shared {
     preparation: Preparation,
 }
 
-/// What is done with a merged segment before matches see it, for at most so long.
+const MIN_PREPARATION: Duration = Duration::from_micros(100);
+
+/// What is done with a new segment before matches see it, for at most so long.
 #[derive(Default)]
 struct Preparation(OnceLock<Box<Prepare>>);
 
@@ -76,8 +78,9 @@ impl Population {
         Segment::open(path, verify).map(Population::of)
     }
 
-    /// Has merged segments prepared before matches see them, on the thread that merged them. `prepare` is told how long
-    /// it may take: as long as the merge. Only the first call counts.
+    /// Has new segments prepared before matches see them, by the thread that made them. `prepare` is told how long it may
+    /// take: as long as a merge in the background, or a quarter of the time that somebody who registers waits anyway.
+    /// Only the first call counts.
     pub fn prepare_by(&self, prepare: impl Fn(&Arc<Segment>, Duration) + Send + Sync + 'static) {
         let _ = self.shared.preparation.0.set(Box::new(prepare));
     }
@@ -93,6 +96,7 @@ impl Population {
     /// # Errors
     /// If a merge, this one's or one before, outgrew what one segment can number; nothing is changed then.
     pub fn register(&self, builder: SegmentBuilder) -> Result<Generation, CapacityError> {
+        let began = Instant::now();
         let added = builder.freeze();
         let mut writer = self.shared.write();
         while writer.running && self.snapshot().segments.len() >= MAX_SEGMENTS {
@@ -118,6 +122,9 @@ impl Population {
             let merged = merge(&next.segments[free + from..])?;
             next.segments.truncate(free + from);
             next.segments.push(SnapshotSegment::new(merged));
+        }
+        if let Some(newest) = next.segments.last() {
+            self.shared.prepare(&newest.segment, began.elapsed() / 4);
         }
         next.generation += 1;
         let generation = next.generation;
@@ -215,6 +222,15 @@ impl Shared {
         drop(former);
     }
 
+    /// Prepares a segment that nobody has matched with yet, if there is time for more than a document or two.
+    fn prepare(&self, segment: &Arc<Segment>, at_most: Duration) {
+        if at_most >= MIN_PREPARATION
+            && let Some(prepare) = self.preparation.0.get()
+        {
+            prepare(segment, at_most);
+        }
+    }
+
     /// Merges segments of the current snapshot, which are returned; the lock is given up while that takes.
     fn merge(&self, mut writer: MutexGuard<'_, Writer>, parts: Vec<SnapshotSegment>) -> Result<Retired, CapacityError> {
         writer.merging = parts.iter().map(|part| part.segment.number()).collect();
@@ -222,9 +238,7 @@ impl Shared {
         let reserved = Reserved(self);
         let began = Instant::now();
         let mut merged = SnapshotSegment::new(merge(&parts)?);
-        if let Some(prepare) = self.preparation.0.get() {
-            prepare(&merged.segment, began.elapsed());
-        }
+        self.prepare(&merged.segment, began.elapsed());
         let writer = self.write();
         let mut next = (*self.snapshot()).clone();
         let mut at = None;

@@ -54,3 +54,26 @@ impl Recent {
         self.documents().iter().map(|document| document.memory_bytes()).sum()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document::{Limits, Parser};
+
+    #[test]
+    fn some_of_the_last_small_documents_are_kept() {
+        let mut parser = Parser::new(Limits::default());
+        let recent = Recent::default();
+        let last = INTERVAL * KEPT as u64 * 2;
+        for number in 0..=last {
+            recent.offer(number, &parser.parse(format!("<a>{number}</a>").as_bytes()).expect("well-formed"));
+        }
+        let large = format!("<a>{}</a>", "x".repeat(MAX_BYTES));
+        recent.offer(0, &parser.parse(large.as_bytes()).expect("well-formed"));
+        let mut kept: Vec<u64> =
+            recent.documents().iter().map(|it| it.string_value(0).parse().expect("number")).collect();
+        kept.sort_unstable();
+        let expected: Vec<u64> = (0..=last).filter(|number| number.is_multiple_of(INTERVAL)).collect();
+        assert_eq!(kept, expected[expected.len() - KEPT..]);
+    }
+}
