@@ -67,7 +67,7 @@ class SubscriptionBatch:
     """A part of a population, ready for the core."""
 
     table: pa.Table
-    """The rows, with the columns of `SCHEMA`; those that say nothing may be absent."""
+    """The rows, with the columns of `SCHEMA`; those that say nothing may be absent, `id` is as good as the first."""
     rejected: tuple[DeadLetter, ...] = ()
     """What was refused on the way."""
     locate: Callable[[int], str] | None = None
@@ -199,7 +199,9 @@ def apply_defaults(table: pa.Table, defaults: Defaults | None) -> pa.Table:
     if defaults.stream is not None:
         columns["stream"] = pc.fill_null(columns["stream"], defaults.stream)
     if defaults.ignore_namespaces:
-        columns["ignore_namespaces"] = pc.equal(pc.fill_null(columns["language"], "xpath"), "xpath")
+        filters = pc.equal(pc.fill_null(columns["language"], "xpath"), "xpath")
+        # What a row says itself stays, so that the core refuses it where it contradicts the language.
+        columns["ignore_namespaces"] = pc.or_(pc.fill_null(columns["ignore_namespaces"], False), filters)
     return pa.table(columns, schema=SCHEMA)
 
 

@@ -19,6 +19,7 @@ from sardonyx.errors import (
     UnsupportedError,
 )
 from sardonyx.model import notification_id
+from sardonyx.tabular import Defaults
 from tests import engine
 
 
@@ -141,6 +142,10 @@ def test_a_table_with_little_more_than_ids_and_queries() -> None:
         ("8", "invalid_field"),
     ]
     assert all("ignore_namespaces is for filters" in letter.message for letter in letters)
+    contradiction = {"id": "9", "query": queries[1], "language": "xquery", "ignore_namespaces": True}
+    for given in ([contradiction], pa.Table.from_pylist([contradiction])):
+        letters = broker.register_many(given, defaults=Defaults(ignore_namespaces=True)).rejected
+        assert [(letter.subscription_id, letter.kind) for letter in letters] == [("9", "invalid_field")]
     assert broker.match("<a/>") == ["1", "6"]
 
 

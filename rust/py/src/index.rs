@@ -101,7 +101,7 @@ fn matchers(cost_limit: Option<u64>, xpush: XPushSettings) -> Matchers {
     }
 }
 
-/// The population, which has its merged segments prepared for the matcher that it is for as a rule.
+/// The population, which has its new segments prepared for the matcher that it is for as a rule.
 fn prepared(population: Population, matchers: &Matchers) -> Population {
     population.prepare_by(matchers.inverted.preparation());
     population

@@ -238,6 +238,11 @@ impl Document {
     pub fn memory_bytes(&self) -> usize {
         self.nodes.capacity() * size_of::<Node>() + self.text.capacity() + self.values.capacity()
     }
+
+    /// Bytes that a copy of the tree takes: room to grow is not copied.
+    pub fn copy_bytes(&self) -> usize {
+        self.nodes.len() * size_of::<Node>() + self.text.len() + self.values.len()
+    }
 }
 
 /// Builds a [`Document`] from events in document order.

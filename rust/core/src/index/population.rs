@@ -36,11 +36,12 @@ struct Shared {
     preparation: Preparation,
 }
 
-const MIN_PREPARATION: Duration = Duration::from_micros(100);
-
-/// What is done with a new segment before matches see it, for at most so long.
+/// What is done with a new segment before matches see it, for about so long at most.
 #[derive(Default)]
 struct Preparation(OnceLock<Box<Prepare>>);
+
+/// With less time than this, segments are not prepared.
+const MIN_PREPARATION: Duration = Duration::from_micros(100);
 
 type Prepare = dyn Fn(&Arc<Segment>, Duration) + Send + Sync;
 
@@ -90,8 +91,8 @@ impl Population {
         self.shared.snapshot()
     }
 
-    /// Adds the subscriptions of a builder as one generation; ids already there are replaced. Waits for a merge only if
-    /// [`MAX_SEGMENTS`] have piled up.
+    /// Adds the subscriptions of a builder as one generation; ids already there are replaced. Waits for the thread that
+    /// merges only if [`MAX_SEGMENTS`] have piled up.
     ///
     /// # Errors
     /// If a merge, this one's or one before, outgrew what one segment can number; nothing is changed then.

@@ -84,6 +84,11 @@ impl Shared {
             idle: Vec::new(),
         })
     }
+
+    /// Takes out those of segments that are gone; freeing them takes time, in which nobody should be locked out.
+    fn take_gone(pool: &mut HashMap<u64, Shared, FixedState>) -> Vec<Shared> {
+        pool.extract_if(|_, shared| shared.segment.strong_count() == 0).map(|(_, shared)| shared).collect()
+    }
 }
 
 /// Sizes and counters of the caches, summed over idle workers.
@@ -99,12 +104,15 @@ pub struct InvertedStatistics {
     pub rows: RowCounts,
 }
 
-/// The caches that wait for a thread, and what new ones are prepared with.
+/// The caches that wait for a thread, and, if somebody prepares new ones, what with.
 #[derive(Debug, Default)]
 struct Pool {
     segments: Mutex<HashMap<u64, Shared, FixedState>>,
-    recent: Recent,
+    recent: OnceLock<Recent>,
 }
+
+/// Most that one exact evaluation may cost while caches are prepared: those that cost more cost it elsewhere, too.
+const PREPARATION_COST: u64 = 10_000;
 
 /// The matcher: settings and a pool of caches, to be shared between threads.
 #[derive(Debug, Default)]
@@ -148,22 +156,28 @@ impl Inverted {
         Worker { parts: parts.collect() }
     }
 
-    /// What prepares caches for a segment that nobody has matched with yet: it matches some of the last documents, for
-    /// no longer than `at_most`. Without that, the first matches with a large segment take many times as long.
+    /// What prepares caches for a segment that nobody has matched with yet: it matches some of the last documents, until
+    /// `at_most` is over. Without that, the first matches with a large segment take many times as long.
     pub fn preparation(&self) -> impl Fn(&Arc<Segment>, Duration) + Send + Sync + use<> {
         let (pool, settings) = (self.pool.clone(), self.settings);
+        pool.recent.get_or_init(Recent::default);
         move |segment, at_most| {
             let began = Instant::now();
+            let documents = pool.recent.get().map(Recent::documents).unwrap_or_default();
+            if documents.is_empty() {
+                return;
+            }
             let patterns = Shared::of(&mut pool.lock(), segment).patterns.clone();
             let mut part = Part::new(patterns, &settings);
-            for document in pool.recent.documents() {
-                if began.elapsed() >= at_most {
-                    break;
-                }
-                part.judge(segment, &document, settings.cost_limit);
+            for document in documents.iter().take_while(|_| began.elapsed() < at_most) {
+                part.judge(segment, document, settings.cost_limit.min(PREPARATION_COST));
             }
-            part.rows = RowCounts::default();
-            Shared::of(&mut pool.lock(), segment).idle.push(part);
+            let mut segments = pool.lock();
+            Shared::of(&mut segments, segment).idle.push(part);
+            // Registering may go on for long while nobody matches.
+            let gone = Shared::take_gone(&mut segments);
+            drop(segments);
+            drop(gone);
         }
     }
 
@@ -175,13 +189,16 @@ impl Inverted {
                 shared.idle.push(part);
             }
         }
-        pool.retain(|_, shared| shared.segment.strong_count() > 0);
+        let gone = Shared::take_gone(&mut pool);
+        drop(pool);
+        drop(gone);
     }
 
     /// Sizes and counters of the idle caches.
     pub fn statistics(&self) -> InvertedStatistics {
         let pool = self.pool.lock();
-        let mut total = InvertedStatistics { cache_bytes: self.pool.recent.memory_bytes(), ..Default::default() };
+        let recent = self.pool.recent.get().map_or(0, Recent::memory_bytes);
+        let mut total = InvertedStatistics { cache_bytes: recent, ..Default::default() };
         #[allow(clippy::iter_over_hash_type)] // a sum does not depend on the order
         for part in pool.values().flat_map(|shared| &shared.idle) {
             let (states, bytes, clears) = part.walker.statistics();
@@ -201,9 +218,6 @@ impl Inverted {
         document: &Document,
         stream: Option<&str>,
     ) -> Matches {
-        if let Some((_, first)) = worker.parts.first() {
-            self.pool.recent.offer(first.walker.document_number, document);
-        }
         let mut matches = Matches::default();
         for (number, (part, (_, own))) in snapshot.segments.iter().zip(&mut worker.parts).enumerate() {
             let segment = &*part.segment;
@@ -213,6 +227,9 @@ impl Inverted {
             for (row, error) in failed {
                 matches.fail(snapshot, number, stream, segment.view().subscriptions_of(row), &error);
             }
+        }
+        if let (Some(recent), Some((_, first))) = (self.pool.recent.get(), worker.parts.first()) {
+            recent.offer(first.walker.document_number, document);
         }
         matches
     }

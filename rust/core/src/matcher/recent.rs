@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 const KEPT: usize = 64;
 /// One in so many is taken.
 const INTERVAL: u64 = 16;
-/// Larger ones are not: what they take would be felt.
+/// Those that take more as trees are not: about 50 KB of XML.
 const MAX_BYTES: usize = 128 << 10;
 
 /// Some of the last documents.
@@ -26,7 +26,7 @@ impl Recent {
     /// Keeps a document if it is its turn; `number` counts those of the caller.
     #[inline]
     pub(super) fn offer(&self, number: u64, document: &Document) {
-        if number.is_multiple_of(INTERVAL) && document.memory_bytes() <= MAX_BYTES {
+        if number.is_multiple_of(INTERVAL) && document.copy_bytes() <= MAX_BYTES {
             self.keep(Arc::new(document.clone()));
         }
     }
@@ -51,7 +51,7 @@ impl Recent {
 
     /// Bytes in use.
     pub(super) fn memory_bytes(&self) -> usize {
-        self.documents().iter().map(|document| document.memory_bytes()).sum()
+        self.documents().iter().map(|document| document.copy_bytes()).sum()
     }
 }
 
