@@ -90,6 +90,29 @@ fn merged_segments_are_prepared_before_matches_see_them() {
 }
 
 #[test]
+fn caches_of_segments_that_are_gone_are_let_go_of_while_nobody_matches() {
+    let population = Population::default();
+    let matcher = Inverted::default();
+    population.prepare_by(matcher.preparation());
+    population.register(builder(&numbered(0..3000, 0))).expect("fits");
+    let snapshot = population.snapshot();
+    let document = Parser::new(Limits::default()).parse(b"<stock><price>0</price></stock>").expect("well-formed");
+    for _ in 0..32 {
+        let mut worker = matcher.worker(&snapshot);
+        assert_eq!(matcher.match_document(&mut worker, &snapshot, &document, None).len(), 3000);
+        matcher.give_back(worker);
+    }
+    drop(snapshot);
+    let states = matcher.statistics().path_states;
+    assert!(states > 2);
+    for number in 1..40 {
+        population.register(builder(&numbered(number * 3000..(number + 1) * 3000, number))).expect("fits");
+    }
+    let prepared = matcher.statistics().path_states;
+    assert!(prepared > 0 && prepared <= 10 * states, "{prepared} states, {states} in one segment");
+}
+
+#[test]
 fn large_segments_are_merged_in_the_background() {
     let population = Population::default();
     for number in 0..40 {
