@@ -88,12 +88,13 @@ def test_nodes(case: Case) -> None:
 def test_refused_queries(case: Case) -> None:
     """Registration refuses each with a position or reason of its own, and registers the good ones."""
     good = list(case.matches)
-    rows = [{"subscription_id": query, "query": query, "namespaces": case.namespaces} for query in case.refused]
+    # One of the queries is empty, which an id must not be.
+    rows = [{"subscription_id": f"bad {q}", "query": q, "namespaces": case.namespaces} for q in case.refused]
     rows.extend({"subscription_id": f"good {q}", "query": q, "namespaces": case.namespaces} for q in good)
     index = _core.Index()
     refused = index.register(engine.table(rows))
-    assert [(row, key) for row, key, _ in refused] == list(enumerate(case.refused))
-    assert all(fields["message"] and fields["kind"] for _, _, fields in refused)
+    assert [(row, key) for row, key, _ in refused] == [(row, f"bad {q}") for row, q in enumerate(case.refused)]
+    assert all(fields["message"] and fields["kind"] != "invalid_field" for _, _, fields in refused)
     assert len(index) == len(good)
     for position, payload in enumerate(case.accepted):
         assert set(index.match(payload)) == {f"good {query}" for query in _expected(case, position)}
