@@ -120,7 +120,7 @@ def read_csv(path: Path, defaults: Defaults | None, _within: str) -> Iterator[Su
         DeadLetter(kind="invalid_field", message=message, source=f"{path}:{line_of(number - 1)}")
         for number, message in odd
     )
-    yield SubscriptionBatch(batch.table, batch.rejected + letters, batch.locate)
+    yield SubscriptionBatch(batch.table, letters, batch.locate)
 
 
 def _record_lines(text: str) -> list[int]:

@@ -201,7 +201,7 @@ def apply_defaults(table: pa.Table, defaults: Defaults | None) -> pa.Table:
     if defaults.ignore_namespaces:
         filters = pc.equal(pc.fill_null(columns["language"], "xpath"), "xpath")
         # What a row says itself stays, so that the core refuses it where it contradicts the language.
-        columns["ignore_namespaces"] = pc.or_(pc.fill_null(columns["ignore_namespaces"], False), filters)
+        columns["ignore_namespaces"] = pc.or_(columns["ignore_namespaces"], filters)
     return pa.table(columns, schema=SCHEMA)
 
 

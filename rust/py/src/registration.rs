@@ -104,7 +104,7 @@ enum Language {
 }
 
 /// Why a field of a subscription is refused.
-fn invalid(message: &str) -> Fields {
+fn invalid(message: impl Into<String>) -> Fields {
     Fields::new("invalid_field", message)
 }
 
@@ -155,8 +155,7 @@ impl<'a> NamespaceMaps<'a> {
                     return Ok(Vec::new());
                 }
                 let map: HashMap<String, String> = serde_json::from_str(json).map_err(|error| {
-                    let message = format!("namespaces must be a JSON object from prefix to URI: {error}");
-                    Fields::new("invalid_field", message)
+                    invalid(format!("namespaces must be a JSON object from prefix to URI: {error}"))
                 })?;
                 let mut pairs: Pairs = map.into_iter().collect();
                 pairs.sort_unstable();

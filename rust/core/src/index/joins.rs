@@ -1,7 +1,7 @@
 //! Compiles tree patterns to joins of nodes.
 
 use super::access::Atom;
-use super::pattern::{Pattern, TOP};
+use super::pattern::Pattern;
 use crate::paths::{Edge, LinearPath};
 use crate::predicates::FIRST_GUARDS;
 use crate::predicates::joins::{Input, Operand, Purpose, join_head};
@@ -34,10 +34,6 @@ impl Joins {
         };
         // What is known of the branches below: numbers of their joins.
         let mut done: Vec<(usize, usize)> = Vec::new();
-        let place_of = |number: usize| match number {
-            TOP => Some(0),
-            number => pattern.branches().position(|(known, _)| known == number).map(|at| at as u32 + 1),
-        };
         for (number, branch) in pattern.branches().rev() {
             let start = branch.path.edges.len();
             let mut inputs = Vec::new();
@@ -50,7 +46,9 @@ impl Joins {
                     inputs.push(joins.input(Operand::Join(*join), start, &below.path)?);
                 }
             }
-            let join = joins.join(inputs, &branch.path, Purpose::Branch(place_of(branch.above)?))?;
+            // Its number among the branches, from 1; that of the document is 0.
+            let above = pattern.branches().take_while(|(known, _)| *known <= branch.above).count();
+            let join = joins.join(inputs, &branch.path, Purpose::Branch(above as u32))?;
             done.push((number, join));
         }
         (joins.count > 0).then_some(joins)

@@ -8,8 +8,8 @@
 use super::snapshot::SnapshotSegment;
 
 /// With more segments than this, the newest are merged whatever their sizes: a match walks each of them. With this
-/// many, registering waits for the thread that merges, if it is at work. (Twice as many before it had to wait made registering hardly
-/// quicker, as what is put off has to be merged all the same, but matching beside it half as quick.)
+/// many, registering waits for the thread that merges, if it is at work. (Twice as many before it had to wait made
+/// registering hardly quicker, as what is put off has to be merged all the same, but matching beside it half as quick.)
 pub(super) const MAX_SEGMENTS: usize = 6;
 /// A segment is merged with the newer ones when it is at most so many times as large as these.
 const RATIO: usize = 4;

@@ -111,7 +111,7 @@ struct Pool {
     recent: OnceLock<Recent>,
 }
 
-/// Most that one exact evaluation may cost while caches are prepared: those that cost more cost it elsewhere, too.
+/// Most that one exact evaluation may cost while caches are prepared; it leaves nothing in them that costs more.
 const PREPARATION_COST: u64 = 10_000;
 
 /// The matcher: settings and a pool of caches, to be shared between threads.
@@ -163,7 +163,7 @@ impl Inverted {
         pool.recent.get_or_init(Recent::default);
         move |segment, at_most| {
             let began = Instant::now();
-            let documents = pool.recent.get().map(Recent::documents).unwrap_or_default();
+            let documents = pool.recent.get_or_init(Recent::default).documents();
             if documents.is_empty() {
                 return;
             }

@@ -274,10 +274,9 @@ impl<'a> Judge<'a> {
         let lists: Vec<_> = guards.iter().map(|guard| predicates.list(guard.list)).collect();
         let mut joined = Vec::new();
         for (((access, run), guard), list) in others.into_iter().zip(guards).zip(lists) {
-            let mut operands = Operands { access, guard, list, unique: 0 };
-            match Passage::behind(run, operands.list, self.walker) {
+            match Passage::behind(run, list, self.walker) {
                 Passage::Joined { unique } => {
-                    operands.unique = unique;
+                    let operands = Operands { access, guard, list, unique };
                     self.kept.located.want(&operands);
                     joined.push((run, operands));
                 }

@@ -1,6 +1,7 @@
 //! Documents that were matched lately, for preparing caches with.
 
 use crate::document::Document;
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// So many are kept.
@@ -13,13 +14,7 @@ const MAX_BYTES: usize = 128 << 10;
 /// Some of the last documents.
 #[derive(Debug, Default)]
 pub(super) struct Recent {
-    ring: Mutex<Ring>,
-}
-
-#[derive(Debug, Default)]
-struct Ring {
-    documents: Vec<Arc<Document>>,
-    oldest: usize,
+    kept: Mutex<VecDeque<Arc<Document>>>,
 }
 
 impl Recent {
@@ -32,21 +27,16 @@ impl Recent {
     }
 
     fn keep(&self, document: Arc<Document>) {
-        let mut ring = self.ring.lock().unwrap_or_else(PoisonError::into_inner);
-        let Ring { documents, oldest } = &mut *ring;
-        if documents.len() < KEPT {
-            documents.push(document);
-            return;
-        }
-        let former = std::mem::replace(&mut documents[*oldest], document);
-        *oldest = (*oldest + 1) % KEPT;
-        drop(ring);
-        drop(former);
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let oldest = if kept.len() == KEPT { kept.pop_front() } else { None };
+        kept.push_back(document);
+        drop(kept);
+        drop(oldest);
     }
 
     /// Those that are kept.
     pub(super) fn documents(&self) -> Vec<Arc<Document>> {
-        self.ring.lock().unwrap_or_else(PoisonError::into_inner).documents.clone()
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
     }
 
     /// Bytes in use.
