@@ -130,7 +130,7 @@ impl SegmentBuilder {
             writer.add(Section::StringBytes, bytes);
             writer.add(Section::StringOffsets, offsets);
             writer.add(Section::StringSlots, slots);
-            postings.write(flat.starts.len() - 1, &mut writer);
+            postings.write(&flat, &mut writer);
             writer
         };
         let by_subscription = || {

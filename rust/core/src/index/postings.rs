@@ -1,7 +1,7 @@
 //! The postings of a segment under construction: what hangs where.
 
 use super::image::{ImageWriter, Section};
-use crate::paths::TrieNode;
+use crate::paths::{FlatTrie, TrieNode};
 use crate::predicates::{
     FIRST_GUARDS, Guard, GuardList, NO_LIST, NO_POSTING, Posting, ProbeKind, RangeList, Run, flags, probe_key,
 };
@@ -122,11 +122,12 @@ impl Postings {
     }
 
     /// Numbers the postings and writes everything about them.
-    pub(super) fn write(mut self, node_count: usize, writer: &mut ImageWriter) {
+    pub(super) fn write(mut self, trie: &FlatTrie, writer: &mut ImageWriter) {
+        let node_count = trie.edges.len() + 1;
         // Stable: rows were added in ascending order and must stay so within a posting.
         self.probes.sort_by_key(|entry| entry.hanger.key);
         self.ranges.sort_by_key(|entry| entry.hanger);
-        let numbering = Numbering::new(&self, node_count);
+        let numbering = Numbering::new(&self, trie);
         let meetings = std::mem::take(&mut self.meetings);
         let mut guards = GuardTable { meetings: &meetings, ..GuardTable::default() };
         let mut starts: Vec<u32> = Vec::with_capacity(numbering.count() + 1);
@@ -198,8 +199,9 @@ impl Postings {
     }
 }
 
-/// The numbers of postings: existence in the order of the rows, then probes in the order of their keys. What is only a
-/// guard has a posting without rows.
+/// The numbers of postings: existence in the order of the rows, then what is only a guard, in the order of the last steps:
+/// one state of the path automaton hits those with its last steps, which then share words of bits. Probes come last, in the
+/// order of their keys.
 struct Numbering {
     nodes: Vec<Posting>,
     existence_count: usize,
@@ -208,10 +210,8 @@ struct Numbering {
     anchors: Vec<u64>,
 }
 
-type RowAndKey = (u32, u64);
-
 impl Numbering {
-    fn new(postings: &Postings, node_count: usize) -> Numbering {
+    fn new(postings: &Postings, trie: &FlatTrie) -> Numbering {
         let entries = || [&postings.probes, &postings.ranges, &postings.always].into_iter().flatten();
         let meetings = || postings.meetings.iter();
         let mut anchors: Vec<u64> = meetings().flat_map(|meeting| meeting.anchors.iter().copied()).collect();
@@ -219,31 +219,30 @@ impl Numbering {
         anchors.dedup();
         let guards = entries().flat_map(|entry| entry.guards.iter().copied()).chain(anchors.iter().copied());
         let guards = guards.chain(meetings().flat_map(|meeting| meeting.places.iter().copied()));
-        let (mut existence, mut probes): (Vec<RowAndKey>, Vec<RowAndKey>) = postings
-            .probes
-            .iter()
-            .map(|entry| (entry.run.row, entry.hanger.key))
-            .chain(guards.map(|key| (u32::MAX, key)))
-            .partition(|(_, key)| is_existence(*key));
-        // Existence postings are in the order of their rows, see `freeze`; what only guards comes last.
+        let (guarding, guarding_probes): (Vec<u64>, Vec<u64>) = guards.partition(|key| is_existence(*key));
+        let mut guarding: Vec<TrieNode> = guarding.into_iter().map(node_of).collect();
+        guarding.sort_unstable();
+        guarding.dedup();
+        let endings = trie.endings();
+        guarding.sort_unstable_by_key(|node| (endings[*node as usize], *node));
+        let hung = || postings.probes.iter().map(|entry| (entry.run.row, entry.hanger.key));
+        // In the order of their rows, see `freeze`.
+        let mut existence: Vec<(u32, u64)> = hung().filter(|(_, key)| is_existence(*key)).collect();
         existence.sort_unstable();
-        let mut nodes = vec![NO_POSTING; node_count];
+        let mut nodes = vec![NO_POSTING; trie.edges.len() + 1];
         let mut existence_count = 0;
-        for (_, key) in existence {
-            let posting = &mut nodes[node_of(key) as usize];
+        for node in existence.into_iter().map(|(_, key)| node_of(key)).chain(guarding) {
+            let posting = &mut nodes[node as usize];
             if *posting == NO_POSTING {
                 *posting = existence_count;
                 existence_count += 1;
             }
         }
-        probes.sort_unstable_by_key(|(_, key)| *key);
-        probes.dedup_by_key(|(_, key)| *key);
-        Numbering {
-            nodes,
-            existence_count: existence_count as usize,
-            probes: probes.into_iter().map(|(_, key)| key).collect(),
-            anchors,
-        }
+        let hung = hung().map(|(_, key)| key).filter(|key| !is_existence(*key));
+        let mut probes: Vec<u64> = hung.chain(guarding_probes).collect();
+        probes.sort_unstable();
+        probes.dedup();
+        Numbering { nodes, existence_count: existence_count as usize, probes, anchors }
     }
 
     fn count(&self) -> usize {

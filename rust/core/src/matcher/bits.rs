@@ -24,34 +24,41 @@ impl Word {
     }
 }
 
+/// Words that are emptied together: a line of the processor's cache.
+const LINE: usize = 8;
+
 /// A reusable set of small numbers.
 #[derive(Debug, Default)]
 pub(super) struct BitSet {
     words: Vec<u64>,
-    touched: Vec<u32>,
+    /// A bit for each [`LINE`] of words that may have members. Noting down each word when its first member came cost
+    /// a branch that can not be predicted.
+    lines: Vec<u64>,
 }
 
 impl BitSet {
     /// Makes room for members below `size`.
     pub(super) fn reserve(&mut self, size: usize) {
-        let words = size.div_ceil(64);
-        if self.words.len() < words {
-            self.words.resize(words, 0);
+        let lines = size.div_ceil(64 * LINE);
+        if self.words.len() < lines * LINE {
+            self.words.resize(lines * LINE, 0);
+            self.lines.resize(lines.div_ceil(64), 0);
         }
+    }
+
+    #[inline]
+    fn word(&mut self, number: usize) -> &mut u64 {
+        self.lines[number / (64 * LINE)] |= 1 << (number / LINE % 64);
+        &mut self.words[number]
     }
 
     /// Adds a member; whether it is new.
     #[inline]
     pub(super) fn insert(&mut self, member: u32) -> bool {
-        let word = &mut self.words[member as usize / 64];
+        let word = self.word(member as usize / 64);
         let bit = 1 << (member % 64);
         let new = *word & bit == 0;
-        if new {
-            if *word == 0 {
-                self.touched.push(member / 64);
-            }
-            *word |= bit;
-        }
+        *word |= bit;
         new
     }
 
@@ -59,17 +66,20 @@ impl BitSet {
     #[inline]
     pub(super) fn insert_word(&mut self, word: Word) {
         let (number, bits) = word.whole();
-        let known = &mut self.words[number as usize];
-        if *known == 0 {
-            self.touched.push(number);
-        }
-        *known |= bits;
+        *self.word(number as usize) |= bits;
     }
 
     /// Whether a number is a member.
     #[inline]
     pub(super) fn contains(&self, member: u32) -> bool {
         self.words[member as usize / 64] & 1 << (member % 64) != 0
+    }
+
+    /// Whether a word holds members.
+    #[inline]
+    pub(super) fn has_members_in(&self, word: Word) -> bool {
+        let (number, bits) = word.whole();
+        self.words[number as usize] & bits != 0
     }
 
     /// The members that a word holds, too.
@@ -81,14 +91,17 @@ impl BitSet {
 
     /// Removes all members.
     pub(super) fn clear(&mut self) {
-        for word in self.touched.drain(..) {
-            self.words[word as usize] = 0;
+        for (at, lines) in self.lines.iter_mut().enumerate() {
+            for line in numbers(std::mem::take(lines)) {
+                let start = (at * 64 + line as usize) * LINE;
+                self.words[start..start + LINE].fill(0);
+            }
         }
     }
 
     /// Bytes in use.
     pub(super) fn memory_bytes(&self) -> usize {
-        self.words.capacity() * 8 + self.touched.capacity() * 4
+        (self.words.capacity() + self.lines.capacity()) * 8
     }
 }
 

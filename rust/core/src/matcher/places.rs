@@ -17,6 +17,9 @@ const END: u32 = u32::MAX;
 /// Nodes that one decision may look at; with more, verification comes to an end earlier if it ends at the first nodes.
 const BUDGET: usize = 4096;
 
+/// Words that are looked through together; at most 256.
+const FIND_BATCH: usize = 64;
+
 /// The nodes at which postings were hit, of those for which it matters.
 ///
 /// Many postings are hit by the same nodes: those of one state of the path automaton, or of one value in a state. Which
@@ -141,11 +144,19 @@ impl Located {
     /// Looks up what was asked for.
     pub(super) fn find(&mut self, places: &Places) {
         for (number, List { source, .. }) in places.lists.iter().enumerate() {
-            for word in &places.words[source.start as usize..source.end as usize] {
-                for posting in self.wanted.members_in(*word) {
-                    let first = &mut self.first[posting as usize];
-                    self.links.push(Link { posting, list: number as ListId, next: *first });
-                    *first = (self.links.len() - 1) as u32;
+            for words in places.words[source.start as usize..source.end as usize].chunks(FIND_BATCH) {
+                // Few words hold anything, and which can not be predicted: they are found without branches.
+                let (mut some, mut count) = ([0u8; FIND_BATCH], 0);
+                for (at, word) in words.iter().enumerate() {
+                    some[count] = at as u8;
+                    count += usize::from(self.wanted.has_members_in(*word));
+                }
+                for at in &some[..count] {
+                    for posting in self.wanted.members_in(words[*at as usize]) {
+                        let first = &mut self.first[posting as usize];
+                        self.links.push(Link { posting, list: number as ListId, next: *first });
+                        *first = (self.links.len() - 1) as u32;
+                    }
                 }
             }
         }

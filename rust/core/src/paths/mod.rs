@@ -10,4 +10,4 @@ mod trie;
 
 pub use lazy::{Class, DEAD, PathCache, StateId};
 pub use linear::{Edge, EdgeKind, LinearPath, implies};
-pub use trie::{FlatTrie, Trie, TrieBuilder, TrieNode};
+pub use trie::{Ending, FlatTrie, Trie, TrieBuilder, TrieNode};

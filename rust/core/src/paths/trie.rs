@@ -94,6 +94,24 @@ pub struct FlatTrie {
     pub edges: Vec<Edge>,
 }
 
+impl FlatTrie {
+    /// The last edges of each node's path, last first.
+    pub fn endings(&self) -> Vec<Ending> {
+        let mut endings = vec![Ending::default(); self.edges.len() + 1];
+        for node in 0..endings.len() {
+            let [last, before, _] = endings[node];
+            for edge in self.starts[node]..self.starts[node + 1] {
+                // The parents of a node come before it.
+                endings[edge as usize + 1] = [Some(self.edges[edge as usize]), last, before];
+            }
+        }
+        endings
+    }
+}
+
+/// The last edges of a path, last first.
+pub type Ending = [Option<Edge>; 3];
+
 /// A frozen trie, borrowed (from memory or from a memory map).
 #[derive(Clone, Copy, Debug)]
 pub struct Trie<'a> {
