@@ -3,7 +3,8 @@
 use super::image::{ImageWriter, Section};
 use crate::paths::{FlatTrie, TrieNode};
 use crate::predicates::{
-    FIRST_GUARDS, Guard, GuardList, NO_LIST, NO_POSTING, Posting, ProbeKind, RangeList, Run, flags, probe_key,
+    FIRST_GUARDS, Guard, GuardList, NO_LIST, NO_POSTING, Posting, ProbeKind, RangeList, Run, constant_key, flags,
+    parts_of_key, probe_key,
 };
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
@@ -31,11 +32,11 @@ pub(super) fn existence_key(node: TrieNode) -> u64 {
 }
 
 fn is_existence(key: u64) -> bool {
-    key as u32 == u32::MAX && key >> 32 & 3 == ProbeKind::StringEqual as u64
+    parts_of_key(key).1 == constant_key(ProbeKind::StringEqual, u32::MAX)
 }
 
 fn node_of(key: u64) -> TrieNode {
-    (key >> 34) as TrieNode
+    parts_of_key(key).0
 }
 
 impl Hanger {
@@ -52,16 +53,21 @@ impl Hanger {
         // Flips negative numbers' bits, so that integers compare as the numbers do (constants are never NaN).
         let bits = value.to_bits();
         let value = if bits >> 63 == 1 { !bits } else { bits | 1 << 63 };
-        Hanger { key: u64::from(node) << 34 | u64::from(op), value }
+        Hanger { key: u64::from(node) << u32::BITS | u64::from(op), value }
+    }
+
+    /// Trie node and operator of a list.
+    fn list(self) -> (TrieNode, u32) {
+        ((self.key >> u32::BITS) as TrieNode, self.key as u32)
     }
 
     fn constant(self) -> f64 {
         f64::from_bits(if self.value >> 63 == 1 { self.value & !(1 << 63) } else { !self.value })
     }
 
-    /// Rows with near places are hit together.
-    pub(super) fn place(self) -> u64 {
-        self.key
+    /// Rows with near places are hit together: those of one path, and of one constant there.
+    pub(super) fn place(self) -> (TrieNode, u64) {
+        if self.value == PROBE { parts_of_key(self.key) } else { (self.list().0, self.key) }
     }
 }
 
@@ -150,7 +156,8 @@ impl Postings {
         starts.push(runs.len() as u32);
         let mut node_flags = vec![0u8; node_count];
         for key in &numbering.probes {
-            node_flags[node_of(*key) as usize] |= match key >> 32 & 3 {
+            let (node, constant) = parts_of_key(*key);
+            node_flags[node as usize] |= match constant >> u32::BITS {
                 0 => flags::STRING_EQUAL,
                 1 => flags::NUMBER_EQUAL,
                 _ => flags::PATTERN,
@@ -163,7 +170,7 @@ impl Postings {
         let mut lists = Vec::new();
         let mut at = 0;
         for group in self.ranges.chunk_by(|a, b| a.hanger.key == b.hanger.key) {
-            let (node, op) = (node_of(group[0].hanger.key), group[0].hanger.key as u32);
+            let (node, op) = group[0].hanger.list();
             lists.push(RangeList { node, op, start: at, end: at + group.len() as u32 });
             node_flags[node as usize] |= flags::RANGE;
             at += group.len() as u32;

@@ -150,8 +150,7 @@ impl Walker {
         let is_located = accepts.flags & flags::VALUE_PLACES != 0;
         let Values { postings, hits, numbers, .. } = &mut self.values;
         postings.clear();
-        let probe = |node| index.predicates.probe(node, constant);
-        postings.extend(accepts.probed.iter().filter_map(|node| probe(*node)));
+        postings.extend(index.predicates.probe(&accepts.probed, constant));
         let before = self.reached.memory_bytes() + self.places.source_bytes();
         let reach = self.reached.add(postings.iter().copied(), &index.predicates, &index.view);
         let source = if is_located { self.places.source(postings) } else { Source::default() };

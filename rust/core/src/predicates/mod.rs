@@ -55,18 +55,24 @@ pub mod flags {
     pub const PROBES: u8 = STRING_EQUAL | NUMBER_EQUAL | PATTERN | RANGE;
 }
 
-const NODE_SHIFT: u32 = 34;
+const NODE_BITS: u32 = 30;
 
-/// The key of a probe.
+/// The key of a probe. Those of one constant are neighbours: a value hits them together.
 #[inline]
 pub fn probe_key(node: TrieNode, kind: ProbeKind, constant: u32) -> u64 {
-    u64::from(node) << NODE_SHIFT | constant_key(kind, constant)
+    constant_key(kind, constant) << NODE_BITS | u64::from(node)
 }
 
 /// The part of a [`probe_key`] that does not depend on the node.
 #[inline]
 pub fn constant_key(kind: ProbeKind, constant: u32) -> u64 {
-    (kind as u64) << 32 | u64::from(constant)
+    (kind as u64) << u32::BITS | u64::from(constant)
+}
+
+/// The trie node of a [`probe_key`], and its [`constant_key`].
+#[inline]
+pub fn parts_of_key(key: u64) -> (TrieNode, u64) {
+    ((key & ((1 << NODE_BITS) - 1)) as TrieNode, key >> NODE_BITS)
 }
 
 /// Guards that are tested before a list of further ones is looked at.
@@ -271,10 +277,16 @@ impl<'a> PredicateIndex<'a> {
         self.posting_count() - self.probes.len()
     }
 
-    /// The posting of a probe at a trie node; `constant` as of [`constant_key`].
-    pub fn probe(&self, node: TrieNode, constant: u64) -> Option<Posting> {
-        let at = self.probes.binary_search(&(u64::from(node) << NODE_SHIFT | constant)).ok()?;
-        Some((self.existence_count() + at) as Posting)
+    /// The postings of a constant's probes, `constant` as of [`constant_key`], at some of the trie nodes; ascending if these are.
+    pub fn probe(&self, nodes: &[TrieNode], constant: u64) -> impl Iterator<Item = Posting> {
+        let start = self.probes.partition_point(|key| parts_of_key(*key).1 < constant);
+        let count = self.probes[start..].partition_point(|key| parts_of_key(*key).1 == constant);
+        let keys = &self.probes[start..start + count];
+        let first = self.existence_count() + start;
+        nodes.iter().filter_map(move |node| {
+            let at = keys.binary_search_by_key(node, |key| parts_of_key(*key).0).ok()?;
+            Some((first + at) as Posting)
+        })
     }
 
     /// The number of an equality constant.

@@ -1,6 +1,6 @@
 //! String functions: all `contains` and `starts-with` constants of a segment in one automaton.
 
-use super::{PredicateIndex, ProbeKind, Strings};
+use super::{PredicateIndex, ProbeKind, Strings, constant_key, parts_of_key};
 use aho_corasick::{AhoCorasick, MatchKind};
 
 /// The automaton over the constants of the pattern probes (Aho & Corasick, CACM 18(6), 1975).
@@ -16,8 +16,9 @@ impl Patterns {
         let mut constants: Vec<u32> = predicates
             .probes
             .iter()
-            .filter(|key| *key >> 32 & 3 >= ProbeKind::Contains as u64)
-            .map(|key| *key as u32)
+            .map(|key| parts_of_key(*key).1)
+            .filter(|constant| *constant >= constant_key(ProbeKind::Contains, 0))
+            .map(|constant| constant as u32)
             .collect();
         constants.sort_unstable();
         constants.dedup();
