@@ -96,11 +96,14 @@ impl Places {
 }
 
 /// The lists of the postings that somebody asks for.
+///
+/// Few postings of many: a table of these fits in the processor's nearest cache, one of all postings does not.
 #[derive(Debug, Default)]
 pub(super) struct Located {
     wanted: BitSet,
+    wanted_count: usize,
     links: Vec<Link>,
-    /// First link of each posting.
+    /// Number of the first link of a posting, or [`END`]; at least half of them are free, their number is a power of two.
     first: Vec<u32>,
 }
 
@@ -114,35 +117,33 @@ struct Link {
 impl Located {
     /// Forgets everything.
     pub(super) fn clear(&mut self, posting_count: usize) {
-        for link in self.links.drain(..) {
-            self.first[link.posting as usize] = END;
-        }
+        self.links.clear();
+        self.first.clear();
         self.wanted.clear();
         self.wanted.reserve(posting_count);
-        if self.first.len() < posting_count {
-            self.first.resize(posting_count, END);
-        }
+        self.wanted_count = 0;
     }
 
     /// Asks for the lists of the postings that the joins of a run need.
     pub(super) fn want(&mut self, operands: &Operands<'_>) {
-        for input in operands.joins().flat_map(|(_, inputs)| inputs) {
-            if let Operand::Posting(number) = input.operand() {
-                self.wanted.insert(operands.posting(number));
-            }
-        }
+        let inputs = operands.joins().flat_map(|(_, inputs)| inputs);
+        self.want_all(inputs.filter_map(|input| match input.operand() {
+            Operand::Posting(number) => Some(operands.posting(number)),
+            Operand::Join(_) => None,
+        }));
     }
 
     /// Asks for the lists of some postings.
     #[inline]
     pub(super) fn want_all(&mut self, postings: impl IntoIterator<Item = Posting>) {
         for posting in postings {
-            self.wanted.insert(posting);
+            self.wanted_count += usize::from(self.wanted.insert(posting));
         }
     }
 
     /// Looks up what was asked for.
     pub(super) fn find(&mut self, places: &Places) {
+        self.first.resize((self.wanted_count * 2).next_power_of_two(), END);
         for (number, List { source, .. }) in places.lists.iter().enumerate() {
             for words in places.words[source.start as usize..source.end as usize].chunks(FIND_BATCH) {
                 // Few words hold anything, and which can not be predicted: they are found without branches.
@@ -153,13 +154,25 @@ impl Located {
                 }
                 for at in &some[..count] {
                     for posting in self.wanted.members_in(words[*at as usize]) {
-                        let first = &mut self.first[posting as usize];
-                        self.links.push(Link { posting, list: number as ListId, next: *first });
-                        *first = (self.links.len() - 1) as u32;
+                        let slot = self.slot(posting);
+                        self.links.push(Link { posting, list: number as ListId, next: self.first[slot] });
+                        self.first[slot] = (self.links.len() - 1) as u32;
                     }
                 }
             }
         }
+    }
+
+    /// Where the first link of a posting is, or would be.
+    #[inline]
+    fn slot(&self, posting: Posting) -> usize {
+        let mask = self.first.len() - 1;
+        // Neighbours among postings are not to be neighbours here (Knuth, The Art of Computer Programming 3, section 6.4).
+        let mut slot = (posting.wrapping_mul(0x9E37_79B1) >> 7) as usize & mask;
+        while self.links.get(self.first[slot] as usize).is_some_and(|link| link.posting != posting) {
+            slot = (slot + 1) & mask;
+        }
+        slot
     }
 
     /// Bytes in use.
@@ -178,7 +191,7 @@ pub(super) struct Scene<'a> {
 
 impl<'a> Scene<'a> {
     fn lists_of(self, posting: Posting) -> impl Iterator<Item = &'a List> {
-        let mut next = self.located.first[posting as usize];
+        let mut next = self.located.first[self.located.slot(posting)];
         std::iter::from_fn(move || {
             let link = self.located.links.get(next as usize)?;
             next = link.next;
