@@ -41,7 +41,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         count as f64 / whole.as_secs_f64(),
         bytes as f64 / count as f64
     );
-    for (name, bytes) in snapshot.segments[0].segment.image().sizes() {
+    for (name, bytes) in snapshot.segments.iter().flat_map(|part| part.segment.image().sizes()) {
         println!("  {name:<20} {:>8.1} bytes each", bytes as f64 / count as f64);
     }
 

@@ -114,3 +114,38 @@ pub(super) fn numbers(mut word: u64) -> impl Iterator<Item = u32> + Clone {
         some.then_some(bit)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn members_are_those_put_in_since_it_was_emptied() {
+        let size = 100_000;
+        let mut set = BitSet::default();
+        set.reserve(size);
+        for round in 1..20u32 {
+            let mut expected = BTreeSet::new();
+            // Far apart, neighbours, and both ends.
+            let members = (0..round * 7).map(|at| at * 7919 * round % size as u32);
+            for member in members.chain([0, 1, 63, 64, 511, 512, size as u32 - 1]) {
+                assert_eq!(set.insert(member), expected.insert(member), "{member}");
+            }
+            let mut words = Vec::new();
+            for member in [31, 32, 40, 4095, 4096] {
+                Word::append(&mut words, 0, member);
+                expected.insert(member);
+            }
+            assert_eq!(words.len(), 4);
+            words.iter().for_each(|word| set.insert_word(*word));
+            assert!((0..size as u32).all(|member| set.contains(member) == expected.contains(&member)));
+            for word in words {
+                let held: Vec<u32> = set.members_in(word).collect();
+                assert!(set.has_members_in(word) && held.iter().all(|member| expected.contains(member)));
+            }
+            set.clear();
+            assert!((0..size as u32).all(|member| !set.contains(member)));
+        }
+    }
+}

@@ -407,3 +407,43 @@ impl Round<'_> {
         self.enough
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_list_of_what_is_wanted_is_found_and_none_else() {
+        let (postings, lists) = (5_000, 40u32);
+        let holds = |list: u32, posting: Posting| posting.wrapping_mul(2_654_435_761).rotate_left(list) % 97 < 5;
+        let mut places = Places::default();
+        let sources: Vec<Source> = (0..lists)
+            .map(|list| places.source(&(0..postings).filter(|posting| holds(list, *posting)).collect::<Vec<_>>()))
+            .collect();
+        let mut located = Located::default();
+        for step in [1, 2, 64, 999, 5_000] {
+            places.clear();
+            for (number, source) in sources.iter().enumerate() {
+                let list = places.list(source);
+                places.add(list, number as NodeId);
+            }
+            located.clear(postings as usize);
+            // Some of it is wanted twice.
+            located.want_all((0..postings).step_by(step));
+            located.want_all((0..postings).step_by(step * 3));
+            located.find(&places);
+            let document = crate::document::Parser::new(Default::default()).parse(b"<a/>").unwrap();
+            let scene = Scene { document: &document, places: &places, located: &located };
+            for posting in (0..postings).step_by(step) {
+                let mut nodes = Vec::new();
+                scene.any(posting, |node| {
+                    nodes.push(node);
+                    false
+                });
+                nodes.sort_unstable();
+                let expected: Vec<NodeId> = (0..lists).filter(|list| holds(*list, posting)).collect();
+                assert_eq!(nodes, expected, "posting {posting} of every {step}");
+            }
+        }
+    }
+}

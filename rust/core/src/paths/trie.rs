@@ -158,3 +158,30 @@ impl<'a> Trie<'a> {
         self.len() == 0
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::linear::EdgeKind;
+    use super::*;
+
+    #[test]
+    fn endings_are_the_last_edges_backwards() {
+        let edge = |symbol| Edge::new(EdgeKind::Element, Some(symbol));
+        let paths = [vec![edge(1)], vec![edge(2), Edge::GAP, edge(1), edge(3)], vec![edge(2), edge(1)]];
+        let mut trie = TrieBuilder::default();
+        let mut insert = |edges: &Vec<Edge>| {
+            let mut path = LinearPath::default();
+            path.edges.extend_from_slice(edges);
+            trie.insert(&path)
+        };
+        let nodes: Vec<TrieNode> = paths.iter().map(&mut insert).collect();
+        let (flat, numbers) = trie.freeze();
+        let endings = flat.endings();
+        assert_eq!(endings.len(), 7);
+        assert_eq!(endings[0], [None; 3]);
+        for (path, node) in paths.iter().zip(nodes) {
+            let mut backwards = path.iter().rev().copied();
+            assert_eq!(endings[numbers[node as usize] as usize], [(); 3].map(|()| backwards.next()));
+        }
+    }
+}
