@@ -3,7 +3,7 @@
 //! Rows of a signature are ordered by where they hang and by their guards, so that the rows of one posting are
 //! neighbours: their columns can be scanned and their subscriptions handed out as ranges. Signatures are ordered by
 //! the last steps of their access paths, because what one state of the path automaton accepts has its last steps in
-//! common, and then by posting: a document touches a few stretches of memory instead of a row here and a row there.
+//! common, and then by path and constant: a document touches a few stretches of memory instead of a row here and there.
 
 use super::access::{Atom, AtomTest};
 use super::builder::{BuildRow, SegmentBuilder};

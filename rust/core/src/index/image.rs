@@ -71,7 +71,7 @@ sections! {
     NodePostings,
     /// What is probed at each trie node (u8 flags).
     NodeFlags,
-    /// Probe keys, ascending (u64): trie node, kind, constant.
+    /// Probe keys, ascending (u64): kind, constant, trie node.
     Probes,
     /// Runs of each posting (u32), one more at the end.
     PostingRuns,

@@ -67,7 +67,11 @@ impl Hanger {
 
     /// Rows with near places are hit together: those of one path, and of one constant there.
     pub(super) fn place(self) -> (TrieNode, u64) {
-        if self.value == PROBE { parts_of_key(self.key) } else { (self.list().0, self.key) }
+        if self.value == PROBE {
+            return parts_of_key(self.key);
+        }
+        let (node, op) = self.list();
+        (node, u64::from(op))
     }
 }
 

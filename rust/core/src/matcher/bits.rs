@@ -1,4 +1,4 @@
-//! A set of numbers that is emptied after every document at the cost of its members, not of its size.
+//! A set of numbers that is emptied after every document at the cost of its members, and hardly at that of its size.
 
 /// Members of a set that are the bits of one half of a word: there are many of these, and few bits in most.
 #[derive(Clone, Copy, Debug)]

@@ -6,6 +6,8 @@ use super::bits::{BitSet, Word};
 use crate::document::{Document, NodeId};
 use crate::predicates::joins::{Input, Operand, undecided};
 use crate::predicates::{FIRST_GUARDS, Guard, GuardList, Posting};
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
 use std::ops::Range;
 
 /// Number of a list of nodes.
@@ -23,8 +25,8 @@ const FIND_BATCH: usize = 64;
 /// The nodes at which postings were hit, of those for which it matters.
 ///
 /// Many postings are hit by the same nodes: those of one state of the path automaton, or of one value in a state. Which
-/// postings that are is noted down when that [`Source`] is first met, as words: those of a state are neighbours. If a
-/// document meets it, there is a list of its nodes. Most of these nobody asks for; [`Located`] is where to look one up.
+/// postings that are is noted down when that [`Source`] is first met, as words: those of a state are neighbours, and so are those of a value.
+/// If a document meets it, there is a list of its nodes. Most of these nobody asks for; [`Located`] is where to look one up.
 #[derive(Debug, Default)]
 pub(super) struct Places {
     /// The postings of all sources, until these are forgotten.
@@ -101,15 +103,13 @@ impl Places {
 #[derive(Debug, Default)]
 pub(super) struct Located {
     wanted: BitSet,
-    wanted_count: usize,
     links: Vec<Link>,
-    /// Number of the first link of a posting, or [`END`]; at least half of them are free, their number is a power of two.
-    first: Vec<u32>,
+    /// First link of each posting that has one. The state is random: documents must not choose what collides.
+    first: HashMap<Posting, u32, RandomState>,
 }
 
 #[derive(Debug)]
 struct Link {
-    posting: Posting,
     list: ListId,
     next: u32,
 }
@@ -121,7 +121,6 @@ impl Located {
         self.first.clear();
         self.wanted.clear();
         self.wanted.reserve(posting_count);
-        self.wanted_count = 0;
     }
 
     /// Asks for the lists of the postings that the joins of a run need.
@@ -137,13 +136,12 @@ impl Located {
     #[inline]
     pub(super) fn want_all(&mut self, postings: impl IntoIterator<Item = Posting>) {
         for posting in postings {
-            self.wanted_count += usize::from(self.wanted.insert(posting));
+            self.wanted.insert(posting);
         }
     }
 
     /// Looks up what was asked for.
     pub(super) fn find(&mut self, places: &Places) {
-        self.first.resize((self.wanted_count * 2).next_power_of_two(), END);
         for (number, List { source, .. }) in places.lists.iter().enumerate() {
             for words in places.words[source.start as usize..source.end as usize].chunks(FIND_BATCH) {
                 // Few words hold anything, and which can not be predicted: they are found without branches.
@@ -154,30 +152,18 @@ impl Located {
                 }
                 for at in &some[..count] {
                     for posting in self.wanted.members_in(words[*at as usize]) {
-                        let slot = self.slot(posting);
-                        self.links.push(Link { posting, list: number as ListId, next: self.first[slot] });
-                        self.first[slot] = (self.links.len() - 1) as u32;
+                        let first = self.first.entry(posting).or_insert(END);
+                        self.links.push(Link { list: number as ListId, next: *first });
+                        *first = (self.links.len() - 1) as u32;
                     }
                 }
             }
         }
     }
 
-    /// Where the first link of a posting is, or would be.
-    #[inline]
-    fn slot(&self, posting: Posting) -> usize {
-        let mask = self.first.len() - 1;
-        // Neighbours among postings are not to be neighbours here (Knuth, The Art of Computer Programming 3, section 6.4).
-        let mut slot = (posting.wrapping_mul(0x9E37_79B1) >> 7) as usize & mask;
-        while self.links.get(self.first[slot] as usize).is_some_and(|link| link.posting != posting) {
-            slot = (slot + 1) & mask;
-        }
-        slot
-    }
-
     /// Bytes in use.
     pub(super) fn memory_bytes(&self) -> usize {
-        self.wanted.memory_bytes() + self.links.capacity() * size_of::<Link>() + self.first.capacity() * 4
+        self.wanted.memory_bytes() + self.links.capacity() * size_of::<Link>() + self.first.allocation_size()
     }
 }
 
@@ -191,7 +177,7 @@ pub(super) struct Scene<'a> {
 
 impl<'a> Scene<'a> {
     fn lists_of(self, posting: Posting) -> impl Iterator<Item = &'a List> {
-        let mut next = self.located.first[self.located.slot(posting)];
+        let mut next = self.located.first.get(&posting).copied().unwrap_or(END);
         std::iter::from_fn(move || {
             let link = self.located.links.get(next as usize)?;
             next = link.next;

@@ -97,20 +97,20 @@ pub struct FlatTrie {
 impl FlatTrie {
     /// The last edges of each node's path, last first.
     pub fn endings(&self) -> Vec<Ending> {
-        let mut endings = vec![Ending::default(); self.edges.len() + 1];
+        let mut endings = vec![[Edge::GAP; 3]; self.edges.len() + 1];
         for node in 0..endings.len() {
             let [last, before, _] = endings[node];
             for edge in self.starts[node]..self.starts[node + 1] {
                 // The parents of a node come before it.
-                endings[edge as usize + 1] = [Some(self.edges[edge as usize]), last, before];
+                endings[edge as usize + 1] = [self.edges[edge as usize], last, before];
             }
         }
         endings
     }
 }
 
-/// The last edges of a path, last first.
-pub type Ending = [Option<Edge>; 3];
+/// The last edges of a path, last first; gaps where it has fewer.
+pub type Ending = [Edge; 3];
 
 /// A frozen trie, borrowed (from memory or from a memory map).
 #[derive(Clone, Copy, Debug)]
@@ -178,10 +178,10 @@ mod tests {
         let (flat, numbers) = trie.freeze();
         let endings = flat.endings();
         assert_eq!(endings.len(), 7);
-        assert_eq!(endings[0], [None; 3]);
+        assert_eq!(endings[0], [Edge::GAP; 3]);
         for (path, node) in paths.iter().zip(nodes) {
-            let mut backwards = path.iter().rev().copied();
-            assert_eq!(endings[numbers[node as usize] as usize], [(); 3].map(|()| backwards.next()));
+            let mut backwards = path.iter().rev().copied().chain(std::iter::repeat(Edge::GAP));
+            assert_eq!(endings[numbers[node as usize] as usize], [(); 3].map(|()| backwards.next().unwrap()));
         }
     }
 }

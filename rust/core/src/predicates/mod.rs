@@ -1,7 +1,7 @@
 //! The predicate index: from (path, value) to the rows whose access predicate it satisfies.
 //!
 //! A *posting* is a set of rows with one access atom in common; *runs* are the rows of a posting, neighbours of one
-//! signature together. Equalities and string functions are found by a key of trie node, kind and constant; order
+//! signature together. Equalities and string functions are found by a key of kind, constant and trie node; order
 //! comparisons in sorted lists per trie node and operator.
 
 pub mod joins;
@@ -60,6 +60,7 @@ const NODE_BITS: u32 = 30;
 /// The key of a probe. Those of one constant are neighbours: a value hits them together.
 #[inline]
 pub fn probe_key(node: TrieNode, kind: ProbeKind, constant: u32) -> u64 {
+    debug_assert!(node < 1 << NODE_BITS);
     constant_key(kind, constant) << NODE_BITS | u64::from(node)
 }
 

@@ -13,13 +13,11 @@ pub struct Patterns {
 impl Patterns {
     /// Collects and compiles the constants; done once per segment and process, when a document first needs it.
     pub fn new(predicates: &PredicateIndex<'_>, strings: Strings<'_>) -> Patterns {
-        let mut constants: Vec<u32> = predicates
-            .probes
-            .iter()
-            .map(|key| parts_of_key(*key).1)
-            .filter(|constant| *constant >= constant_key(ProbeKind::Contains, 0))
-            .map(|constant| constant as u32)
-            .collect();
+        // The keys of all kinds that are patterns come last.
+        let first = constant_key(ProbeKind::Contains, 0);
+        let patterns = predicates.probes.partition_point(|key| parts_of_key(*key).1 < first);
+        let mut constants: Vec<u32> =
+            predicates.probes[patterns..].iter().map(|key| parts_of_key(*key).1 as u32).collect();
         constants.sort_unstable();
         constants.dedup();
         Patterns::over(constants, strings)
