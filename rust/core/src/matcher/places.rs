@@ -25,8 +25,8 @@ const FIND_BATCH: usize = 64;
 /// The nodes at which postings were hit, of those for which it matters.
 ///
 /// Many postings are hit by the same nodes: those of one state of the path automaton, or of one value in a state. Which
-/// postings that are is noted down when that [`Source`] is first met, as words: those of a state are neighbours, and so are those of a value.
-/// If a document meets it, there is a list of its nodes. Most of these nobody asks for; [`Located`] is where to look one up.
+/// postings that are is noted down when that [`Source`] is first met, as words: they are neighbours as a rule. If a
+/// document meets it, there is a list of its nodes. Most of these nobody asks for; [`Located`] is where to look one up.
 #[derive(Debug, Default)]
 pub(super) struct Places {
     /// The postings of all sources, until these are forgotten.
