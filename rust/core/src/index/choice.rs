@@ -8,7 +8,7 @@ use super::parallel::parts;
 use super::pattern::{Leaf, Pattern};
 use super::rows::SignatureRows;
 use super::segment::NO_ACCESS;
-use crate::paths::{Edge, LinearPath};
+use crate::paths::LinearPath;
 use crate::xpath::ast::{ConstantRef, Query};
 use foldhash::fast::FixedState;
 use hashbrown::HashSet;
@@ -46,14 +46,6 @@ pub(super) struct Meeting {
     pub(super) joins: Vec<u32>,
     /// The paths whose nodes joins need besides.
     pub(super) places: Vec<LinearPath>,
-}
-
-impl Choice {
-    /// The last two edges of the first atom's path, last first.
-    pub(super) fn ending(&self) -> [Option<Edge>; 2] {
-        let mut edges = self.atoms.iter().take(1).flat_map(|atom| atom.path.edges.iter().rev().copied());
-        [edges.next(), edges.next()]
-    }
 }
 
 impl SegmentBuilder {

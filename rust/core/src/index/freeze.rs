@@ -17,7 +17,7 @@ use super::segment::{
     ANY_STREAM, HALVES, NO_ACCESS, NO_ZONES, PLAIN, Segment, SignatureRecord, write_symbols, write_texts,
 };
 use super::zones::{self, MIN_ZONED_ROWS, ZONE_ROWS};
-use crate::paths::{Edge, TrieBuilder, TrieNode};
+use crate::paths::{Ending, TrieBuilder, TrieNode};
 use crate::predicates::{ProbeKind, RangeList, Run, hash_slots, probe_key};
 use crate::xpath::ast::{Cell, NONE};
 use smallvec::SmallVec;
@@ -36,12 +36,10 @@ struct Plan {
     atoms: SmallVec<[(TrieNode, AtomTest); 1]>,
     guards: Vec<(TrieNode, AtomTest)>,
     meeting: Option<PlannedMeeting>,
-    ending: [Option<Edge>; 2],
 }
 
 impl Plan {
     fn new(choice: Choice, trie: &mut TrieBuilder) -> Plan {
-        let ending = choice.ending();
         let meeting = choice.meeting.map(|meeting| PlannedMeeting {
             anchors: meeting.anchors.iter().map(|path| trie.insert(path)).collect(),
             places: meeting.places.iter().map(|path| trie.insert(path)).collect(),
@@ -52,7 +50,6 @@ impl Plan {
             choice: choice.number,
             exact: choice.exact,
             meeting,
-            ending,
             atoms: choice.atoms.into_iter().map(&mut place).collect(),
             guards: choice.guards.into_iter().map(&mut place).collect(),
         }
@@ -115,8 +112,9 @@ impl SegmentBuilder {
                 *node = numbers[*node as usize];
             }
         }
+        let endings = flat.endings();
         let equal_numbers = self.equality_numbers(&by_signature, &plans);
-        let mut tables = self.tables(&plans, &by_signature, &equal_numbers);
+        let mut tables = self.tables(&plans, &by_signature, &equal_numbers, &endings);
         let cells = self.cells_in_order(&mut tables.records);
         let strings = std::mem::take(&mut self.strings);
 
@@ -130,7 +128,7 @@ impl SegmentBuilder {
             writer.add(Section::StringBytes, bytes);
             writer.add(Section::StringOffsets, offsets);
             writer.add(Section::StringSlots, slots);
-            postings.write(&flat, &mut writer);
+            postings.write(&endings, &mut writer);
             writer
         };
         let by_subscription = || {
@@ -153,12 +151,12 @@ impl SegmentBuilder {
     }
 
     /// Puts signatures and rows in order and fills everything that follows it.
-    fn tables(&self, plans: &[Plan], by_signature: &SignatureRows, numbers: &[f64]) -> Tables {
+    fn tables(&self, plans: &[Plan], by_signature: &SignatureRows, numbers: &[f64], endings: &[Ending]) -> Tables {
         let mut order: Vec<usize> = (0..plans.len()).filter(|number| !by_signature.rows(*number).is_empty()).collect();
         order.sort_by_cached_key(|number| {
             let plan = &plans[*number];
             let first = self.rows[by_signature.rows(*number)[0] as usize];
-            (plan.ending, plan.atoms.first().map(|atom| self.hanger(first, atom, numbers).place()))
+            plan.atoms.first().map(|atom| (endings[atom.0 as usize], self.hanger(first, atom, numbers).place()))
         });
         let mut tables = Tables {
             records: Vec::with_capacity(order.len() + 1),

@@ -1,7 +1,7 @@
 //! The postings of a segment under construction: what hangs where.
 
 use super::image::{ImageWriter, Section};
-use crate::paths::{FlatTrie, TrieNode};
+use crate::paths::{Ending, TrieNode};
 use crate::predicates::{
     FIRST_GUARDS, Guard, GuardList, NO_LIST, NO_POSTING, Posting, ProbeKind, RangeList, Run, constant_key, flags,
     parts_of_key, probe_key,
@@ -131,13 +131,12 @@ impl Postings {
         list.push(Entry { hanger, run, guards: guards.clone(), meeting });
     }
 
-    /// Numbers the postings and writes everything about them.
-    pub(super) fn write(mut self, trie: &FlatTrie, writer: &mut ImageWriter) {
-        let node_count = trie.edges.len() + 1;
+    /// Numbers the postings and writes everything about them; `endings` are those of all trie nodes.
+    pub(super) fn write(mut self, endings: &[Ending], writer: &mut ImageWriter) {
         // Stable: rows were added in ascending order and must stay so within a posting.
         self.probes.sort_by_key(|entry| entry.hanger.key);
         self.ranges.sort_by_key(|entry| entry.hanger);
-        let numbering = Numbering::new(&self, trie);
+        let numbering = Numbering::new(&self, endings);
         let meetings = std::mem::take(&mut self.meetings);
         let mut guards = GuardTable { meetings: &meetings, ..GuardTable::default() };
         let mut starts: Vec<u32> = Vec::with_capacity(numbering.count() + 1);
@@ -158,7 +157,7 @@ impl Postings {
             }
         }
         starts.push(runs.len() as u32);
-        let mut node_flags = vec![0u8; node_count];
+        let mut node_flags = vec![0u8; endings.len()];
         for key in &numbering.probes {
             let (node, constant) = parts_of_key(*key);
             node_flags[node as usize] |= match constant >> u32::BITS {
@@ -222,7 +221,7 @@ struct Numbering {
 }
 
 impl Numbering {
-    fn new(postings: &Postings, trie: &FlatTrie) -> Numbering {
+    fn new(postings: &Postings, endings: &[Ending]) -> Numbering {
         let entries = || [&postings.probes, &postings.ranges, &postings.always].into_iter().flatten();
         let meetings = || postings.meetings.iter();
         let mut anchors: Vec<u64> = meetings().flat_map(|meeting| meeting.anchors.iter().copied()).collect();
@@ -234,13 +233,12 @@ impl Numbering {
         let mut guarding: Vec<TrieNode> = guarding.into_iter().map(node_of).collect();
         guarding.sort_unstable();
         guarding.dedup();
-        let endings = trie.endings();
         guarding.sort_unstable_by_key(|node| (endings[*node as usize], *node));
         let hung = || postings.probes.iter().map(|entry| (entry.run.row, entry.hanger.key));
         // In the order of their rows, see `freeze`.
         let mut existence: Vec<(u32, u64)> = hung().filter(|(_, key)| is_existence(*key)).collect();
         existence.sort_unstable();
-        let mut nodes = vec![NO_POSTING; trie.edges.len() + 1];
+        let mut nodes = vec![NO_POSTING; endings.len()];
         let mut existence_count = 0;
         for node in existence.into_iter().map(|(_, key)| node_of(key)).chain(guarding) {
             let posting = &mut nodes[node as usize];

@@ -75,18 +75,24 @@ impl BitSet {
         self.words[member as usize / 64] & 1 << (member % 64) != 0
     }
 
+    /// Number of a whole word, and the members in it that the word holds, too.
+    #[inline]
+    fn common(&self, word: Word) -> (u32, u64) {
+        let (number, bits) = word.whole();
+        (number, self.words[number as usize] & bits)
+    }
+
     /// Whether a word holds members.
     #[inline]
     pub(super) fn has_members_in(&self, word: Word) -> bool {
-        let (number, bits) = word.whole();
-        self.words[number as usize] & bits != 0
+        self.common(word).1 != 0
     }
 
     /// The members that a word holds, too.
     #[inline]
     pub(super) fn members_in(&self, word: Word) -> impl Iterator<Item = u32> {
-        let (number, bits) = word.whole();
-        numbers(self.words[number as usize] & bits).map(move |bit| number * u64::BITS + bit)
+        let (number, bits) = self.common(word);
+        numbers(bits).map(move |bit| number * u64::BITS + bit)
     }
 
     /// Removes all members.

@@ -2,7 +2,7 @@
 //!
 //! What is joined and why that decides is said in the index, where joins are made.
 
-use super::bits::{BitSet, Word};
+use super::bits::{BitSet, Word, numbers};
 use crate::document::{Document, NodeId};
 use crate::predicates::joins::{Input, Operand, undecided};
 use crate::predicates::{FIRST_GUARDS, Guard, GuardList, Posting};
@@ -18,9 +18,6 @@ const END: u32 = u32::MAX;
 
 /// Nodes that one decision may look at; with more, verification comes to an end earlier if it ends at the first nodes.
 const BUDGET: usize = 4096;
-
-/// Words that are looked through together; at most 256.
-const FIND_BATCH: usize = 64;
 
 /// The nodes at which postings were hit, of those for which it matters.
 ///
@@ -143,15 +140,12 @@ impl Located {
     /// Looks up what was asked for.
     pub(super) fn find(&mut self, places: &Places) {
         for (number, List { source, .. }) in places.lists.iter().enumerate() {
-            for words in places.words[source.start as usize..source.end as usize].chunks(FIND_BATCH) {
+            for words in places.words[source.start as usize..source.end as usize].chunks(u64::BITS as usize) {
                 // Few words hold anything, and which can not be predicted: they are found without branches.
-                let (mut some, mut count) = ([0u8; FIND_BATCH], 0);
-                for (at, word) in words.iter().enumerate() {
-                    some[count] = at as u8;
-                    count += usize::from(self.wanted.has_members_in(*word));
-                }
-                for at in &some[..count] {
-                    for posting in self.wanted.members_in(words[*at as usize]) {
+                let holds = |word: &Word| u64::from(self.wanted.has_members_in(*word));
+                let some = words.iter().enumerate().fold(0, |some, (at, word)| some | holds(word) << at);
+                for at in numbers(some) {
+                    for posting in self.wanted.members_in(words[at as usize]) {
                         let first = self.first.entry(posting).or_insert(END);
                         self.links.push(Link { list: number as ListId, next: *first });
                         *first = (self.links.len() - 1) as u32;
